@@ -8,7 +8,6 @@ loop's thread; none blocks the loop. State methods raise `StoreAwayError` when t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -334,12 +333,20 @@ class Credentials(Protocol):
 class Store(Protocol):
     """All state ports of one store, opened together."""
 
-    events: EventLine
-    commands: CommandLine
-    runs: Runs
-    inbox: Inbox
-    threads: Threads
-    credentials: Credentials
+    @property
+    def events(self) -> EventLine: ...
 
+    @property
+    def commands(self) -> CommandLine: ...
 
-OpenStore = Callable[[], AbstractAsyncContextManager[Store]]
+    @property
+    def runs(self) -> Runs: ...
+
+    @property
+    def inbox(self) -> Inbox: ...
+
+    @property
+    def threads(self) -> Threads: ...
+
+    @property
+    def credentials(self) -> Credentials: ...

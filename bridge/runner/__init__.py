@@ -1,0 +1,1 @@
+"""One process, one run: hosts flower's `Workflow` and `Runtime`, tells its news, takes its commands."""

@@ -1,0 +1,154 @@
+"""Turns what flower and the runner say into numbered news, and keeps count of the asks that are open."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from bridge.commands import Command
+from bridge.model import MessageRef, News, Person
+from flower import Event, StepResult
+
+Clock = Callable[[], float]
+
+
+def person_of(person: Person) -> dict[str, str]:
+    """Return a person as it stands in payloads (docs/wire.md)."""
+    return {"id": str(person.id), "name": person.name}
+
+
+def message_of(message: MessageRef | None) -> dict[str, str] | None:
+    """Return a message reference as it stands in payloads (docs/wire.md)."""
+    if message is None:
+        return None
+    return {"platform": str(message.thread.platform), "thread": message.thread.key, "key": message.key}
+
+
+class Teller:
+    """Numbers news and hands it on. All methods are synchronous, never block, and belong to the loop's thread.
+
+    Args:
+        out: takes each piece of news, in order (the journal).
+        fence: number of this attempt.
+        after: the newest `seq` that the event line has.
+        clock: Unix seconds.
+    """
+
+    def __init__(self, out: Callable[[News], None], *, fence: int, after: int, clock: Clock = time.time) -> None:
+        self._out, self._fence, self._seq, self._clock = out, fence, after, clock
+        self._open: dict[str, News] = {}
+        self._answered_by: dict[str, Person] = {}
+        self._mail: dict[str, str] = {}
+        self.saying: str = ""
+        """Id of the *say* that is being handed to the channel right now."""
+        self.silent = False
+        """A fenced runner says nothing more."""
+
+    @property
+    def seq(self) -> int:
+        """Number of the newest news."""
+        return self._seq
+
+    @property
+    def open_asks(self) -> Collection[str]:
+        """Ids of the asks that were told and not settled."""
+        return self._open.keys()
+
+    def tell(self, kind: str, text: str = "", *, tool: str = "", payload: Mapping[str, Any] | None = None) -> News:
+        """Number a piece of news and hand it on."""
+        self._seq += 1
+        news = News(
+            seq=self._seq,
+            fence=self._fence,
+            at=self._clock(),
+            kind=kind,
+            text=text,
+            tool=tool,
+            payload=dict(payload or {}),
+        )
+        if not self.silent:
+            self._out(news)
+        return news
+
+    def repeat(self, news: News) -> None:
+        """Hand on, under a new number, what an earlier attempt wrote down and did not hand in."""
+        self._seq += 1
+        payload = {"fence": news.fence, **news.payload} if news.kind == "ask" else news.payload
+        self._out(dataclasses.replace(news, seq=self._seq, payload=payload))
+
+    def run(self, state: str, text: str = "", **payload: Any) -> News:
+        """Tell a change of the run itself."""
+        return self.tell("run", text, payload={"state": state, **payload})
+
+    def receipt(self, command: Command, state: str, why: str = "", **payload: Any) -> None:
+        """Tell what became of a command."""
+        body = {
+            "command": command.id,
+            "do": type(command).__name__.lower(),
+            "state": state,
+            "by": person_of(command.by),
+            "message": message_of(command.message),
+            **payload,
+        }
+        self.tell("receipt", why, payload=body)
+
+    def step_end(self, step: str, result: StepResult) -> None:
+        """Tell the result of a step, from `on_step` (never from prose events, behaviour 5.1)."""
+        body = {
+            "step": step,
+            "ok": result.ok,
+            "error": result.error,
+            "cost_usd": result.cost_usd,
+            "num_turns": result.num_turns,
+            "duration_s": result.duration_s,
+        }
+        self.tell("step_end", payload=body)
+
+    def settled_by(self, ask: str, person: Person) -> None:
+        """Note who is about to settle an ask, so that its outcome can say so."""
+        self._answered_by[ask] = person
+
+    def event(self, event: Event, *, label: str, judging: bool, until: float | None) -> None:
+        """Tell one event of flower's."""
+        payload = dict(event.payload)
+        if event.kind == "ask":
+            self._ask(event, payload, until)
+            return
+        payload["label"] = label
+        if judging:
+            payload["judging"] = True
+        self.tell(event.kind, event.text, tool=event.tool, payload=payload)
+
+    def withdraw(self, waiting: Collection[str], *, everything: bool = False) -> None:
+        """Tell the asks that were open and wait no longer as withdrawn (rulings R1).
+
+        Args:
+            waiting: ids that the channel still lists as pending.
+            everything: the run is over, nothing waits any more.
+        """
+        for ask in [each for each in self._open if everything or each not in waiting]:
+            asked = self._open.pop(ask)
+            self.tell("ask", asked.text, payload={**asked.payload, "state": "withdrawn", "answer": ""})
+
+    def adopt(self, asked: News) -> None:
+        """Take over an ask that an earlier attempt left open; the next `withdraw` closes it."""
+        payload = {**asked.payload, "fence": asked.payload.get("fence", asked.fence)}
+        self._open[f"{payload['fence']}/{payload['id']}"] = dataclasses.replace(asked, payload=payload)
+
+    def _ask(self, event: Event, payload: dict[str, Any], until: float | None) -> None:
+        ask = str(payload["id"])
+        if payload.get("kind") == "mail":
+            if self.saying:
+                self._mail[ask] = self.saying
+            payload["command"] = self._mail.get(ask, "")
+            self.tell("ask", event.text, payload=payload)
+        elif payload["state"] == "asked":
+            payload["until"] = until
+            self._open[ask] = self.tell("ask", event.text, payload=payload)
+        else:
+            self._open.pop(ask, None)
+            if person := self._answered_by.pop(ask, None):
+                payload["by"] = person_of(person)
+            self.tell("ask", event.text, payload=payload)
