@@ -1,0 +1,203 @@
+"""Where values come from: environment, .env files, what Claude Code has stored; and whether the credential works.
+
+Rules: API 17.1 and 15.1. This is the one place in `core` that reads and writes the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from flower.texts import current
+
+KNOWN = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_MODEL",
+    "ANTHROPIC_DEFAULT_OPUS_MODEL",
+    "ANTHROPIC_DEFAULT_SONNET_MODEL",
+    "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+    "CLAUDE_CODE_SUBAGENT_MODEL",
+    "CLAUDE_CODE_EFFORT_LEVEL",
+)
+
+PROBE_OK = "ok"
+PROBE_AUTH = "auth"
+PROBE_CONFIG = "config"
+PROBE_NET = "net"
+# A limit of 1 makes models that reason answer many times more slowly.
+PROBE_MAX_TOKENS = 16
+
+_OFFICIAL = "https://api.anthropic.com"
+_PROBE_MODEL = "claude-3-5-haiku-20241022"
+_UNKNOWN_MODEL = re.compile(
+    r"not_found|not found|does not exist|unknown model|no such model|invalid model", re.IGNORECASE
+)
+
+_environment = os.environ  # noqa: TID251 - this module is the door (house style 31)
+
+
+def user_env_path() -> Path:
+    """The file that `flower setup` writes."""
+    return Path(_environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "flower" / ".env"
+
+
+def load_dotenv(path: str | Path | None = None, *, override: bool = False) -> dict[str, str]:
+    """Put values from files into the environment, and return what was set.
+
+    Without `path` the usual places are asked, and for each key the first that has it wins (an empty value has it).
+    With `path` only that file is read. What the environment has already stays, unless `override`. A file that is
+    missing or broken is passed over.
+    """
+    found: dict[str, str] = {}
+    for source in (_read_dotenv(Path(path)),) if path is not None else _sources():
+        for key, value in source.items():
+            found.setdefault(key, value)
+    wanted = {key: value for key, value in found.items() if override or key not in _environment}
+    _environment.update(wanted)
+    return wanted
+
+
+def check_credentials() -> str | None:
+    """None if there is a credential, else what to tell a person. The usual places are not searched by this."""
+    if _credential() is not None:
+        return None
+    return current().surroundings.no_credentials.format(path=user_env_path())
+
+
+def describe() -> dict[str, str]:
+    """The known keys that have a value, fit to be shown: secrets masked, the base address always."""
+    spoken = current().surroundings
+    shown: dict[str, str] = {}
+    for key in KNOWN:
+        value = _environment.get(key, "")
+        if value and ("TOKEN" in key or "KEY" in key):
+            shown[key] = spoken.masked.format(head=value[:4], count=len(value))
+        elif key == "ANTHROPIC_BASE_URL":
+            shown[key] = _without_password(value) if value else spoken.default_value.format(value=_OFFICIAL)
+        elif value:
+            shown[key] = value
+    return shown
+
+
+def base_address() -> str:
+    """Where the model is asked, with a scheme and without a slash at the end."""
+    base = _environment.get("ANTHROPIC_BASE_URL", "").strip().rstrip("/") or _OFFICIAL
+    return base if "://" in base else f"https://{base}"
+
+
+def probe_credentials(timeout: float = 20.0) -> tuple[str, str]:
+    """Ask the endpoint one tiny question; returns a verdict (`PROBE_…`) and its reason for people.
+
+    Blocks for at most `timeout` seconds per network operation. Never raises.
+    """
+    spoken = current().surroundings
+    credential = _credential()
+    if credential is None:
+        return PROBE_AUTH, spoken.probe_no_credential
+    try:
+        with urllib.request.urlopen(_question(credential), timeout=timeout) as answer:  # noqa: S310 - checked there
+            return PROBE_OK, spoken.probe_accepted.format(status=answer.status)
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            return _judged(refusal.code, _body(refusal))
+    except Exception as error:  # noqa: BLE001 - boundary: whatever it is, the answer did not come
+        return PROBE_NET, spoken.probe_no_answer.format(detail=_masked(str(error) or type(error).__name__))
+
+
+def _sources() -> Iterator[Mapping[str, str]]:
+    if named := _environment.get("FLOWER_ENV"):
+        yield _read_dotenv(Path(named).expanduser())
+    yield _read_dotenv(Path(".env"))
+    yield _read_dotenv(user_env_path())
+    yield _read_dotenv(Path(__file__).resolve().parents[2] / ".env")
+    for name in ("settings.json", "settings.local.json"):
+        yield _read_claude_settings(Path.home() / ".claude" / name)
+
+
+def _read_dotenv(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError):
+        return {}
+    found: dict[str, str] = {}
+    for line in map(str.strip, lines):
+        key, sign, value = line.partition("=")
+        key = key.strip()
+        # A NUL byte cannot stand in an environment.
+        if key and sign and not line.startswith("#") and "\0" not in line:
+            found[key] = value.strip().strip("\"'")
+    return found
+
+
+def _read_claude_settings(path: Path) -> dict[str, str]:
+    """Only the nine known keys, only where they have a value."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    values = stored.get("env") if isinstance(stored, dict) else None
+    if not isinstance(values, dict):
+        return {}
+    return {key: values[key] for key in KNOWN if isinstance(values.get(key), str) and values[key]}
+
+
+def _credential() -> tuple[str, str] | None:
+    """Header and value; the key before the token, where both are set."""
+    if key := _environment.get("ANTHROPIC_API_KEY", "").strip():
+        return "x-api-key", key
+    if token := _environment.get("ANTHROPIC_AUTH_TOKEN", "").strip():
+        return "Authorization", f"Bearer {token}"
+    return None
+
+
+def _question(credential: tuple[str, str]) -> urllib.request.Request:
+    base = base_address()
+    if not base.startswith(("http://", "https://")):
+        raise ValueError(f"ANTHROPIC_BASE_URL: {_without_password(base)}")
+    model = _environment.get("ANTHROPIC_DEFAULT_HAIKU_MODEL") or _environment.get("ANTHROPIC_MODEL") or _PROBE_MODEL
+    question = {"model": model, "max_tokens": PROBE_MAX_TOKENS, "messages": [{"role": "user", "content": "hi"}]}
+    header, value = credential
+    return urllib.request.Request(  # noqa: S310 - the scheme is checked above
+        f"{base}/v1/messages",
+        data=json.dumps(question).encode(),
+        headers={"content-type": "application/json", "anthropic-version": "2023-06-01", header: value},
+        method="POST",
+    )
+
+
+def _judged(status: int, text: str) -> tuple[str, str]:
+    spoken = current().surroundings
+    told = {"status": status, "detail": f": {_masked(text)}" if text else ""}
+    if status in (401, 403):
+        return PROBE_AUTH, spoken.probe_refused.format(**told)
+    if status == 404 or (status == 400 and _UNKNOWN_MODEL.search(text)):
+        return PROBE_CONFIG, spoken.probe_no_model.format(**told)
+    if status >= 500:
+        return PROBE_NET, spoken.probe_server.format(**told)
+    return PROBE_OK, spoken.probe_accepted.format(status=status)
+
+
+def _body(refusal: urllib.error.HTTPError) -> str:
+    try:
+        return refusal.read(4000).decode("utf-8", "replace").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _masked(text: str) -> str:
+    """One short line without the credentials, which a gateway may well repeat."""
+    for key in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        if secret := _environment.get(key, "").strip():
+            text = text.replace(secret, "***")
+    return _without_password(" ".join(text.split()))[:200]
+
+
+def _without_password(address: str) -> str:
+    return re.sub(r"//[^/@\s]+@", "//***@", address)

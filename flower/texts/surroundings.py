@@ -1,0 +1,91 @@
+"""What is said about the world around a run: credentials, endpoint, network (behaviour 14 and 24)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurroundingTexts:
+    # Credentials
+    no_credentials: str
+    """Placeholder: path, the file that `flower setup` writes."""
+    masked: str
+    """Placeholders: head, count."""
+    default_value: str
+    """Placeholder: value."""
+    probe_no_credential: str
+    probe_refused: str
+    """Placeholders: status, detail. The same for the two below."""
+    probe_no_model: str
+    probe_server: str
+    probe_no_answer: str
+    """Placeholder: detail."""
+    probe_accepted: str
+    """Placeholder: status."""
+
+    # Network
+    offline: str
+    """Placeholders: host, port, limit."""
+    online: str
+    """Placeholders: host, port."""
+    seconds: str
+    """Placeholder: count."""
+    minutes: str
+    """Placeholder: count."""
+    resume: str
+    """Said to a session that goes on after a failure; holds no detail of it, on purpose."""
+    orphan: str
+    """Stands for the result of a tool call that was cut."""
+
+
+ZH = SurroundingTexts(
+    no_credentials=(
+        "缺少凭证:需要 ANTHROPIC_API_KEY 或 ANTHROPIC_AUTH_TOKEN。\n"
+        "两条路:\n"
+        "  1. 跑 `flower setup`,它会写到 {path}\n"
+        "  2. 在当前目录放一个 .env,或者 export 这两个变量之一\n"
+        "也找过 Claude Code 的设置(~/.claude/settings.json 的 env),那里没有可以借用的 token。"
+    ),
+    masked="{head}***(共 {count} 位)",
+    default_value="{value}(默认)",
+    probe_no_credential="没有凭证",
+    probe_refused="凭证被拒(HTTP {status}){detail}",
+    probe_no_model="网关地址或模型名不对(HTTP {status}){detail}",
+    probe_server="服务端出错(HTTP {status}){detail}",
+    probe_no_answer="没有连上:{detail}",
+    probe_accepted="HTTP {status}",
+    offline="{host}:{port} 不可达,等待恢复(最多 {limit})",
+    online="{host}:{port} 恢复,继续",
+    seconds="{count} 秒",
+    minutes="{count} 分钟",
+    resume=("上一轮在中途被打断,没有跑完。检查一下工作台里已经落盘的东西,从中断处接着做,不要重头来过。"),
+    orphan="[这一步被打断了,没有结果。需要的话重做。]",
+)
+
+EN = SurroundingTexts(
+    no_credentials=(
+        "No credentials: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN is needed.\n"
+        "Two ways out:\n"
+        "  1. run `flower setup`, which writes {path}\n"
+        "  2. put a .env into the current directory, or export one of the two variables\n"
+        "Claude Code's own settings (env in ~/.claude/settings.json) were searched too; there is no token to borrow."
+    ),
+    masked="{head}***({count} characters)",
+    default_value="{value} (default)",
+    probe_no_credential="there are no credentials",
+    probe_refused="the credentials were refused (HTTP {status}){detail}",
+    probe_no_model="the address of the gateway or the name of the model is wrong (HTTP {status}){detail}",
+    probe_server="the server failed (HTTP {status}){detail}",
+    probe_no_answer="no connection: {detail}",
+    probe_accepted="HTTP {status}",
+    offline="{host}:{port} cannot be reached, waiting for it (at most {limit})",
+    online="{host}:{port} is back, going on",
+    seconds="{count} seconds",
+    minutes="{count} minutes",
+    resume=(
+        "The last turn was cut short and did not finish. Look at what is already in the workbench, "
+        "go on from where it stopped, and do not start over."
+    ),
+    orphan="[This step was cut and has no result. Do it again if it is needed.]",
+)

@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flower import texts
+from flower.core import env
+
+SECRET = "sk-ant-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment without credentials, and folders of its own; restored afterwards."""
+    for key in list(os.environ):
+        if (
+            key in env.KNOWN
+            or key in ("FLOWER_ENV", "FLOWER_LANG", "XDG_CONFIG_HOME")
+            or key.lower().endswith("_proxy")
+        ):
+            monkeypatch.delenv(key)
+    for key in (*env.KNOWN, "ONLY_HERE", "export A"):  # restored even where the code under test sets them
+        monkeypatch.setenv(key, "x")
+        monkeypatch.delenv(key)
+    folder = tmp_path / "home"
+    (folder / "cwd").mkdir(parents=True)
+    (folder / ".claude").mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.chdir(folder / "cwd")
+    return folder
+
+
+def put(path: Path, content: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+# Files
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfeA=1", b"no sign\n=no key\n# A=1\n", b"A\x00B=1"])
+def test_a_file_without_a_readable_line_sets_nothing(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ".env").write_bytes(content)
+    assert env.load_dotenv(tmp_path / ".env") == {}
+
+
+def test_a_missing_file_sets_nothing(tmp_path: Path) -> None:
+    assert env.load_dotenv(tmp_path / "no.env") == {}
+    assert env.load_dotenv(tmp_path) == {}
+
+
+def test_the_syntax_of_a_line(tmp_path: Path) -> None:
+    path = put(
+        tmp_path / ".env",
+        "\ufeffONLY_HERE = \"a=b # c\" \n\n  # remark\nANTHROPIC_MODEL='m'\nexport A=1\nANTHROPIC_BASE_URL=\nno sign\n",
+    )
+    assert env.load_dotenv(path) == {
+        "ONLY_HERE": "a=b # c",
+        "ANTHROPIC_MODEL": "m",
+        "export A": "1",
+        "ANTHROPIC_BASE_URL": "",
+    }
+    assert os.environ["ONLY_HERE"] == "a=b # c"
+
+
+def test_what_the_environment_has_stays_unless_it_is_overridden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / ".env", "ANTHROPIC_MODEL=file\nONLY_HERE=file\n")
+    monkeypatch.setenv("ANTHROPIC_MODEL", "process")
+    assert env.load_dotenv(path) == {"ONLY_HERE": "file"}
+    assert os.environ["ANTHROPIC_MODEL"] == "process"
+    assert env.load_dotenv(path, override=True) == {"ANTHROPIC_MODEL": "file", "ONLY_HERE": "file"}
+    assert os.environ["ANTHROPIC_MODEL"] == "file"
+
+
+def test_an_empty_variable_of_the_environment_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_MODEL", "")
+    assert env.load_dotenv(put(tmp_path / ".env", "ANTHROPIC_MODEL=file")) == {}
+
+
+# The lookup
+
+
+def test_each_place_is_asked_in_its_turn_and_each_key_has_a_first(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLOWER_ENV", str(put(home / "named.env", "ANTHROPIC_API_KEY=1-named\n")))
+    put(home / "cwd" / ".env", "ANTHROPIC_API_KEY=2-cwd\nANTHROPIC_AUTH_TOKEN=2-cwd\n")
+    put(
+        home / ".config" / "flower" / ".env",
+        "ANTHROPIC_API_KEY=3-user\nANTHROPIC_AUTH_TOKEN=3-user\nANTHROPIC_MODEL=3-user\n",
+    )
+    claude = {"ANTHROPIC_MODEL": "5-claude", "CLAUDE_CODE_EFFORT_LEVEL": "5-claude"}
+    put(home / ".claude" / "settings.json", json.dumps({"env": claude}))
+    local = {"CLAUDE_CODE_EFFORT_LEVEL": "6-local", "CLAUDE_CODE_SUBAGENT_MODEL": "6-local"}
+    put(home / ".claude" / "settings.local.json", json.dumps({"env": local}))
+    assert env.load_dotenv() == {
+        "ANTHROPIC_API_KEY": "1-named",
+        "ANTHROPIC_AUTH_TOKEN": "2-cwd",
+        "ANTHROPIC_MODEL": "3-user",
+        "CLAUDE_CODE_EFFORT_LEVEL": "5-claude",
+        "CLAUDE_CODE_SUBAGENT_MODEL": "6-local",
+    }
+
+
+def test_the_root_of_the_source_tree_is_a_place(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(home / "tree" / ".env", "ONLY_HERE=source root\n")
+    monkeypatch.setattr(env, "__file__", str(home / "tree" / "flower" / "core" / "env.py"))
+    assert env.load_dotenv() == {"ONLY_HERE": "source root"}
+
+
+def test_an_empty_value_claims_its_key(home: Path) -> None:
+    put(home / "cwd" / ".env", "ANTHROPIC_MODEL=\n")
+    put(home / ".config" / "flower" / ".env", "ANTHROPIC_MODEL=later\n")
+    assert env.load_dotenv() == {"ANTHROPIC_MODEL": ""}
+
+
+def test_a_named_file_is_read_alone(home: Path, tmp_path: Path) -> None:
+    put(home / "cwd" / ".env", "ANTHROPIC_MODEL=cwd\n")
+    put(home / ".claude" / "settings.json", json.dumps({"env": {"ANTHROPIC_API_KEY": "claude"}}))
+    assert env.load_dotenv(put(tmp_path / "one.env", "ONLY_HERE=1")) == {"ONLY_HERE": "1"}
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"env": []}', '{"env": {"ANTHROPIC_API_KEY": ""}}', '{"env": {"ANTHROPIC_API_KEY": 1}}']
+)
+def test_settings_without_a_usable_value_are_passed_over(home: Path, content: str) -> None:
+    put(home / ".claude" / "settings.json", content)
+    assert env.load_dotenv() == {}
+
+
+def test_of_the_settings_only_the_nine_known_keys_are_borrowed(home: Path) -> None:
+    borrowed = {"ANTHROPIC_AUTH_TOKEN": "t", "ONLY_HERE": "no", "PATH": "no"}
+    put(home / ".claude" / "settings.json", json.dumps({"env": borrowed}))
+    assert env.load_dotenv() == {"ANTHROPIC_AUTH_TOKEN": "t"}
+
+
+def test_the_file_of_the_user_follows_xdg(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert env.user_env_path() == home / ".config" / "flower" / ".env"
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/elsewhere")
+    assert env.user_env_path() == Path("/elsewhere/flower/.env")
+
+
+# Credentials
+
+
+def test_without_credentials_a_person_is_told_the_ways_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", " ")
+    told = env.check_credentials()
+    assert told is not None
+    assert told.split("\n")[0] == "缺少凭证:需要 ANTHROPIC_API_KEY 或 ANTHROPIC_AUTH_TOKEN。"
+    for part in ("flower setup", str(home / ".config" / "flower" / ".env"), "export", "Claude Code"):
+        assert part in told
+
+
+def test_the_ways_out_are_told_in_english_too() -> None:
+    with texts.speaking("en"):
+        told = env.check_credentials()
+    assert told is not None
+    assert told.startswith("No credentials: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN is needed.\n")
+
+
+@pytest.mark.parametrize("key", ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"])
+def test_one_of_the_two_is_enough(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv(key, SECRET)
+    assert env.check_credentials() is None
+
+
+def test_what_is_shown_hides_secrets_and_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    monkeypatch.setenv("ANTHROPIC_MODEL", "opus")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://me:hush@gate.example/x")
+    assert env.describe() == {
+        "ANTHROPIC_API_KEY": "sk-a***(共 17 位)",
+        "ANTHROPIC_BASE_URL": "https://***@gate.example/x",
+        "ANTHROPIC_MODEL": "opus",
+    }
+
+
+def test_the_default_address_is_shown() -> None:
+    assert env.describe() == {"ANTHROPIC_BASE_URL": "https://api.anthropic.com(默认)"}
+
+
+@pytest.mark.parametrize(
+    ("value", "base"),
+    [
+        ("", "https://api.anthropic.com"),
+        ("gate.example/", "https://gate.example"),
+        ("http://gate:8080/v//", "http://gate:8080/v"),
+    ],
+)
+def test_the_base_address_has_a_scheme_and_no_slash_at_its_end(
+    monkeypatch: pytest.MonkeyPatch, value: str, base: str
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", value)
+    assert env.base_address() == base
+
+
+# The probe
+
+
+@dataclass
+class Gateway:
+    """A model endpoint that gives one answer to everything, and remembers the questions."""
+
+    status: int = 200
+    body: str = "{}"
+    asked: list[tuple[str, dict[str, str], dict[str, Any]]] = field(default_factory=list)
+
+
+@contextmanager
+def serving(gateway: Gateway) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            gateway.asked.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+            self.send_response(gateway.status)
+            self.end_headers()
+            self.wfile.write(gateway.body.encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def probed(monkeypatch: pytest.MonkeyPatch, gateway: Gateway) -> tuple[str, str]:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    with serving(gateway) as base:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{base}/x/")
+        return env.probe_credentials(timeout=5)
+
+
+def test_without_a_credential_nobody_is_asked() -> None:
+    assert env.probe_credentials() == ("auth", "没有凭证")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "verdict"),
+    [
+        (200, "{}", "ok"),
+        (429, "slow down", "ok"),
+        (400, "max_tokens too small", "ok"),
+        (402, "", "ok"),
+        (401, "", "auth"),
+        (403, "", "auth"),
+        (404, "", "config"),
+        (400, '{"error": {"type": "not_found_error"}}', "config"),
+        (400, "The model DOES NOT EXIST", "config"),
+        (400, "no such model", "config"),
+        (400, "Unknown model", "config"),
+        (400, "invalid model: x", "config"),
+        (500, "not found", "net"),
+        (529, "", "net"),
+    ],
+)
+def test_the_answer_decides(monkeypatch: pytest.MonkeyPatch, status: int, body: str, verdict: str) -> None:
+    assert probed(monkeypatch, Gateway(status, body))[0] == verdict
+
+
+def test_the_question_is_one_small_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Gateway()
+    monkeypatch.setenv("ANTHROPIC_MODEL", "main")
+    assert probed(monkeypatch, gateway) == ("ok", "HTTP 200")
+    ((path, headers, body),) = gateway.asked
+    assert path == "/x/v1/messages"
+    assert headers["anthropic-version"] == "2023-06-01"
+    assert headers["x-api-key"] == SECRET
+    assert "authorization" not in headers
+    assert (body["model"], body["max_tokens"]) == ("main", 16)
+
+
+@pytest.mark.parametrize(
+    ("variables", "model"),
+    [
+        ({}, "claude-3-5-haiku-20241022"),
+        ({"ANTHROPIC_MODEL": "main"}, "main"),
+        ({"ANTHROPIC_MODEL": "main", "ANTHROPIC_DEFAULT_HAIKU_MODEL": "small"}, "small"),
+    ],
+)
+def test_the_smallest_model_that_is_named_is_asked(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], model: str
+) -> None:
+    gateway = Gateway()
+    for key, value in variables.items():
+        monkeypatch.setenv(key, value)
+    probed(monkeypatch, gateway)
+    assert gateway.asked[0][2]["model"] == model
+
+
+def test_a_token_is_sent_as_bearer(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Gateway()
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", SECRET)
+    with serving(gateway) as base:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", base)
+        env.probe_credentials(timeout=5)
+    assert gateway.asked[0][1]["authorization"] == f"Bearer {SECRET}"
+    assert "x-api-key" not in gateway.asked[0][1]
+
+
+@pytest.mark.parametrize("base", ["http://127.0.0.1:1", "http://127.0.0.1:none", "ftp://x:hush@127.0.0.1"])
+def test_no_connection_is_a_matter_of_the_network(monkeypatch: pytest.MonkeyPatch, base: str) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", base)
+    verdict, reason = env.probe_credentials(timeout=5)
+    assert verdict == "net"
+    assert reason.startswith("没有连上:")
+    assert "hush" not in reason
+
+
+def test_a_gateway_that_repeats_the_credential_does_not_make_us_say_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict, reason = probed(monkeypatch, Gateway(401, f"bad key\n {SECRET}" + "x" * 500))
+    assert verdict == "auth"
+    assert SECRET not in reason
+    assert reason.startswith("凭证被拒(HTTP 401): bad key ***xxx")
+    assert len(reason) < 250
