@@ -176,9 +176,7 @@ class Starter:
 
     async def _close(self, run: RunId, fence: int, status: RunStatus, why: str, **facts: Any) -> None:
         seq = await self._store.events.last(run)
-        end = self._news(
-            seq + 1, fence, status, why, cost_usd=0.0, aside_usd=0.0, verdict=None, unverifiable=[], files=[], **facts
-        )
+        end = self._news(seq + 1, fence, status, why, verdict=None, unverifiable=[], files=[], **facts)
         await self._store.runs.finish(run, status, [end], fence=fence)
 
     async def _tell(self, run: RunId, fence: int, state: str, **facts: Any) -> None:

@@ -8,11 +8,11 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 from bots.slack.chat import open_slack
 from bots.slack.settings import SlackSettings
-from bridge.adapters.redis_server import ServerAddress, ensure_server
+from bridge.adapters.redis_server import ensure_server
 from bridge.adapters.redis_store import open_redis
 from bridge.errors import BridgeError, SettingsError
 from bridge.launch.local import LocalLauncher
@@ -21,6 +21,8 @@ from bridge.ports import Store
 from bridge.service import Bridge
 from bridge.settings import RUNNER_ENVIRONMENT, Settings, read_settings
 
+CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+
 
 def main(argv: list[str] | None = None) -> int:
     """Start the bot and run it until SIGTERM or Ctrl-C. Returns 0 then, 1 when it cannot start or is refused.
@@ -28,15 +30,25 @@ def main(argv: list[str] | None = None) -> int:
     What is wrong is said in one line on stderr, with the cure. Runs go on when the bot ends.
     """
     argparse.ArgumentParser(prog="flower-chat slack", description=__doc__).parse_args(argv or [])
+    failed = False
     env = dict(os.environ)  # noqa: TID251 - the one place of this process that reads it (house style 31)
     try:
         settings, slack = read_settings(env), SlackSettings.from_env(env)
         log_to_stderr(secrets=slack.secrets())
         asyncio.run(_run(settings, slack, env))
-    except BridgeError as err:
-        print(f"flower-chat slack: {err}", file=sys.stderr)  # noqa: T201
-        return 1
-    return 0
+    except* BridgeError as group:
+        for err in _single(group):
+            print(f"flower-chat slack: {err}", file=sys.stderr)  # noqa: T201
+        failed = True
+    return int(failed)
+
+
+def _single(group: BaseExceptionGroup[BridgeError]) -> Iterator[BridgeError]:
+    for err in group.exceptions:
+        if isinstance(err, BaseExceptionGroup):
+            yield from _single(err)
+        else:
+            yield err
 
 
 async def _run(settings: Settings, slack: SlackSettings, env: Mapping[str, str]) -> None:
@@ -51,18 +63,28 @@ async def _run(settings: Settings, slack: SlackSettings, env: Mapping[str, str])
         asyncio.get_running_loop().add_signal_handler(name, until.set)
     # The account first: with a dead token nothing is started that would have to be stopped again.
     async with open_slack(slack) as chat, _open_store(settings) as (store, address):
-        bridge = Bridge(chat, store, LocalLauncher(env=runner_env), settings=settings, store_url=address.url)
-        await bridge.run(until=until, on_ready=lambda: print(f"ready slack {chat.account}", flush=True))  # noqa: T201
+        bridge = Bridge(
+            chat,
+            store,
+            LocalLauncher(env=runner_env),
+            settings=settings,
+            store_url=address,
+            account=chat.account,
+            secrets=(*slack.secrets(), *(env[name] for name in CREDENTIALS if env.get(name))),
+        )
+        await bridge.run(until=until, on_ready=lambda: print(f"ready {chat.account}", flush=True))  # noqa: T201
 
 
 @contextlib.asynccontextmanager
-async def _open_store(settings: Settings) -> AsyncIterator[tuple[Store, ServerAddress]]:
+async def _open_store(settings: Settings) -> AsyncIterator[tuple[Store, str]]:
+    """Open the store; yields it with its address. Without a URL a server of our own is started, which outlives us."""
     if settings.redis_url is not None:
-        address = ServerAddress(settings.redis_url.get_secret_value(), None, None)
+        url, username, password = settings.redis_url.get_secret_value(), None, None
     else:
-        address = await asyncio.to_thread(ensure_server, settings.home / "redis")
-    async with open_redis(address.url, username=address.username, password=address.password) as store:
-        yield store, address
+        server = await asyncio.to_thread(ensure_server, settings.home / "redis")
+        url, username, password = server.url, server.username, server.password
+    async with open_redis(url, username=username, password=password) as store:
+        yield store, url
 
 
 async def _check_runner(env: Mapping[str, str]) -> None:

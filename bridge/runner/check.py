@@ -8,7 +8,7 @@ import sys
 def main() -> int:
     """Print one line per problem and return 1, or return 0 in silence."""
     try:
-        from flower.core import env
+        import flower.core.env as env
     except ImportError as err:
         print(f"flower cannot be imported: {err}; install it with: pip install 'flower[chat,slack]'")  # noqa: T201
         return 1

@@ -11,6 +11,7 @@ from bridge.commands import Answer, Command, Consult, Decline, End, Hold, Interr
 from bridge.model import Person, PersonId
 from bridge.runner.telling import Teller, person_of
 from flower import HumanChannel, Runtime
+from flower.core.next_move import End as EndOfRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,7 +183,7 @@ class Hands:
         if self._interrupt is command:  # still not taken up
             self._runtime.interrupt(command.text, now=True)
 
-    async def _interrupted(self, _words: str) -> object:
+    async def _interrupted(self, _words: str) -> str | EndOfRun | None:
         """Decide how an interrupted run goes on; flower awaits this between the cut and the resume."""
         self._teller.withdraw([ask.id for ask in self._channel.pending()])
         self.pending.calls.clear()
@@ -194,7 +195,7 @@ class Hands:
             return None
         return await self._wait_for_a_person(hold)
 
-    async def _wait_for_a_person(self, hold: Hold) -> object:
+    async def _wait_for_a_person(self, hold: Hold) -> str | EndOfRun | None:
         self._decision = asyncio.get_running_loop().create_future()
         self._teller.run("held", by=person_of(hold.by))
         self._teller.receipt(hold, "done")

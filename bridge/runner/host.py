@@ -107,7 +107,6 @@ class Attempt:
         self._loop = asyncio.get_running_loop()
         self._term = asyncio.Event()
         self._asides: set[asyncio.Task[None]] = set()
-        self._started = time.time()
         self._work: Work | None = None
         self._crash = ""
         self._pump: Pump
@@ -353,7 +352,6 @@ class Attempt:
             ended.reason,
             **outcome.payload_of(ended),
             attempt=self._fence,
-            duration_s=round(time.time() - self._started, 1),
             **({} if by is None else {"by": person_of(by)}),
         )
         await patiently(self._store.runs.finish, self._order.run, ended.status, [end], fence=self._fence)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,14 +59,9 @@ def _named(order: Order, run_dir: Path) -> Workflow:
         raise LaunchError(f"flow {order.flow!r}: {err}; {expected}") from err
     if isinstance(found, Workflow):
         return found
-    made = _called(found, order, run_dir)
+    words = order.words if order.reopen and order.words else order.request
+    made = found(words, workspace=order.workspace, run_dir=run_dir) if callable(found) else found
     if not isinstance(made, Workflow):
         raise LaunchError(f"flow {order.flow!r} gave {type(made).__name__}, expected a flower Workflow")
     return made
 
-
-def _called(make: Callable[..., Any], order: Order, run_dir: Path) -> Any:
-    if not callable(make):
-        return make
-    words = order.words if order.reopen and order.words else order.request
-    return make(words, workspace=order.workspace, run_dir=run_dir)

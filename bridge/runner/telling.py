@@ -78,7 +78,7 @@ class Teller:
         payload = {"fence": news.fence, **news.payload} if news.kind == "ask" else news.payload
         self._out(dataclasses.replace(news, seq=self._seq, payload=payload))
 
-    def run(self, state: str, text: str = "", **payload: Any) -> News:
+    def run(self, state: str, text: str = "", /, **payload: Any) -> News:
         """Tell a change of the run itself."""
         return self.tell("run", text, payload={"state": state, **payload})
 

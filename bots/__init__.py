@@ -1,0 +1,1 @@
+"""Adapters of chat platforms to `bridge.ports.Chat`, one package a platform."""
