@@ -8,7 +8,7 @@ loop's thread; none blocks the loop. State methods raise `StoreAwayError` when t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -298,7 +298,7 @@ class Order:
     options: Mapping[str, object]
     store_url: str
     store_user: str
-    store_password: str
+    store_password: str = field(repr=False)
     lease_ttl: float = 20.0
 
 

@@ -139,8 +139,8 @@ class Starter:
             if silent > START_PATIENCE_SECONDS / 3:
                 await self.launch(record, by=record.starter)
         elif standing.status == "starting":
-            if silent > START_PATIENCE_SECONDS:
-                await self._close(run, standing.fence, "failed", f"the runner did not start: {_tail(record)}")
+            if silent > START_PATIENCE_SECONDS and (fence := await self._take_over(run)) is not None:
+                await self._close(run, fence, "failed", f"the runner did not start: {_tail(record)}")
         else:
             await self._bury(run, open_asks)
 
@@ -153,11 +153,9 @@ class Starter:
         return self._clock.now() - first
 
     async def _bury(self, run: RunId, open_asks: Sequence[tuple[int, str, str]]) -> None:
-        """Note a run as lost under a new number, which shuts the old runner out should it still live (R19)."""
-        try:
-            fence = await self._store.runs.acquire(run, owner=self._owner, ttl=BURIAL_SECONDS)
-        except HeldError:
-            return  # it came back in this very moment
+        """Note a run as lost, and its open asks as withdrawn."""
+        if (fence := await self._take_over(run)) is None:
+            return
         seq = await self._store.events.last(run)
         lost = self._news(seq + 1, fence, "lost", attempt=fence - 1, silent_s=self._settings.lease_seconds)
         withdrawn = [
@@ -173,6 +171,13 @@ class Starter:
         ]
         await self._store.runs.finish(run, "lost", [lost, *withdrawn], fence=fence)
         log.warning("run.lost", extra={"run": run, "attempt": fence - 1})
+
+    async def _take_over(self, run: RunId) -> int | None:
+        """Get a new number, which shuts the old runner out should it still live (R19); None: it came back just now."""
+        try:
+            return await self._store.runs.acquire(run, owner=self._owner, ttl=BURIAL_SECONDS)
+        except HeldError:
+            return None
 
     async def _close(self, run: RunId, fence: int, status: RunStatus, why: str, **facts: Any) -> None:
         seq = await self._store.events.last(run)
