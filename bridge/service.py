@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from typing import assert_never
 
 from bridge import texts
@@ -93,7 +93,7 @@ class Bridge:
         self._handling: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup
 
-    async def run(self, *, until: asyncio.Event, on_ready: Callable[[], None] = lambda: None) -> None:
+    async def run(self, *, until: asyncio.Event) -> None:
         """Serve until `until` is set: then stop hearing first, and finish showing (house style 23).
 
         Raises:
@@ -110,7 +110,6 @@ class Bridge:
                 self._group.create_task(self._chat.listen(self.accept), name="bridge.hear"),
                 self._group.create_task(self._act(), name="bridge.act"),
             ]
-            on_ready()
             await until.wait()
             for task in hearing:
                 task.cancel()

@@ -73,7 +73,7 @@ class Settings(_Strict):
     )
     default_workspace: str = Field(default="", description="Workspace of a start that names none.")
     workspaces: dict[str, WorkspaceSettings] = Field(default_factory=dict, description="Named workspaces.")
-    flows: dict[str, str] = Field(default_factory=dict, description="Named flows: `name = \"module:attr\"`.")
+    flows: dict[str, str] = Field(default_factory=dict, description='Named flows: `name = "module:attr"`.')
     may_start: tuple[str, ...] = Field(default=(), description="Full ids of who may start runs; empty: everybody.")
     may_steer: tuple[str, ...] = Field(
         default=(), description="Full ids of who may steer every run, beside its starter."

@@ -152,7 +152,8 @@ class Showing:
             sight.drawn = (key, drawn)
         return [
             dataclasses.replace(slot, card=plainly(slot.card)) if slot.name in sight.plain else slot
-            for slot in (*sight.drawn[1], *sight.extra.values())
+            # A reply goes right behind the card: an answer to a person does not wait for the prose of a busy run.
+            for slot in (*sight.drawn[1][:1], *sight.extra.values(), *sight.drawn[1][1:])
             if slot.name not in sight.given_up
         ]
 

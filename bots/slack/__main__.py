@@ -55,14 +55,19 @@ async def _run(settings: Settings, slack: SlackSettings, env: Mapping[str, str])
     runner_env = {name: env[name] for name in RUNNER_ENVIRONMENT if name in env}
     if not settings.workspaces:
         raise SettingsError(
-            "no workspace is set up: add to flower-chat.toml, for instance\n  [workspaces.site]\n  path = \"/srv/site\""
+            'no workspace is set up: add to flower-chat.toml, for instance\n  [workspaces.site]\n  path = "/srv/site"'
         )
     await _check_runner(runner_env)
     until = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, until.set)
     # The account first: with a dead token nothing is started that would have to be stopped again.
-    async with open_slack(slack) as chat, _open_store(settings) as (store, address):
+    heard = asyncio.Event()
+    async with (
+        open_slack(slack, on_state=lambda state: heard.set() if state.well else None) as chat,
+        _open_store(settings) as (store, address),
+        asyncio.TaskGroup() as group,
+    ):
         bridge = Bridge(
             chat,
             store,
@@ -72,7 +77,14 @@ async def _run(settings: Settings, slack: SlackSettings, env: Mapping[str, str])
             account=chat.account,
             secrets=(*slack.secrets(), *(env[name] for name in CREDENTIALS if env.get(name))),
         )
-        await bridge.run(until=until, on_ready=lambda: print(f"ready {chat.account}", flush=True))  # noqa: T201
+        announcing = group.create_task(_announce(chat.account, heard))
+        await bridge.run(until=until)
+        announcing.cancel()
+
+
+async def _announce(account: str, heard: asyncio.Event) -> None:
+    await heard.wait()  # ready means that people's words reach us, not that we could post (OP-1)
+    print(f"ready {account}", flush=True)  # noqa: T201
 
 
 @contextlib.asynccontextmanager

@@ -297,11 +297,19 @@ class _Line:
     @contextlib.asynccontextmanager
     async def connected(self) -> AsyncIterator[SocketModeClient]:
         """Connect; raises `TimeoutError` when the library does not manage to."""
+        me, token = self._me, self._settings.bot_token.get_secret_value()
+
+        async def authorize() -> AuthorizeResult:  # a plain function: Bolt passes arguments by their names, `self` too
+            # Who we are never changes; the library's own way would ask Slack before the first confirmation.
+            return AuthorizeResult(
+                enterprise_id=None, team_id=me.team, bot_user_id=me.user, bot_id=me.bot, bot_token=token
+            )
+
         web = _client(self._settings)  # has no session: a connection that is built anew begins with a fresh one
-        app = AsyncApp(name="flower", client=web, authorize=self._authorize, signing_secret="", logger=_LIBRARY_LOG)
+        app = AsyncApp(name="flower", client=web, authorize=authorize, signing_secret="", logger=_LIBRARY_LOG)
         app.middleware(self._hear)
-        token = self._settings.app_token.get_secret_value()
-        client = AsyncSocketModeHandler(app, token, web_client=web, ping_interval=PING_SECONDS).client
+        app_token = self._settings.app_token.get_secret_value()
+        client = AsyncSocketModeHandler(app, app_token, web_client=web, ping_interval=PING_SECONDS).client
         client.proxy = web.proxy
         try:
             async with asyncio.timeout(GRACE_SECONDS):
@@ -310,24 +318,13 @@ class _Line:
         finally:
             await self._close(client)
 
-    async def _authorize(self) -> AuthorizeResult:
-        # Ours never changes; the library's own way would ask Slack before the first confirmation.
-        return AuthorizeResult(
-            enterprise_id=None,
-            team_id=self._me.team,
-            bot_user_id=self._me.user,
-            bot_id=self._me.bot,
-            bot_token=self._settings.bot_token.get_secret_value(),
-        )
-
     async def _hear(self, req: AsyncBoltRequest) -> BoltResponse:
         task = asyncio.current_task()
         if self._closing or task is None:
             return BoltResponse(status=_NOT_CONFIRMED)
         self._busy.add(task)
         task.add_done_callback(self._busy.discard)  # it ends after the confirmation was sent
-        again = (req.headers.get("x-slack-retry-num") or ["0"])[0]
-        reply = await self._hearing.answer(req.body, redelivery=int(again) if again.isdecimal() else 0)
+        reply = await self._hearing.answer(req.body)
         status = _CONFIRMED if reply.confirmed else _NOT_CONFIRMED
         return BoltResponse(status=status, body=dict(reply.body) if reply.body else "")
 

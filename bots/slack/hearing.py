@@ -26,8 +26,7 @@ ACCEPT_SECONDS = 2.6
 rulings R15) and takes back what came too late; this one is for an accept that hangs. Slack waits three seconds."""
 FORM_SECONDS = 2.4
 """A trigger dies after three seconds."""
-LAST_REDELIVERY = 3
-"""Slack delivers an event at most this often again."""
+TOLD_KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +58,29 @@ class Hearing:
         self._me = me
         self._phrases = phrases
         self._lanes = _Lanes()
+        self._told: dict[str, None] = {}
 
-    async def answer(self, body: Mapping[str, Any], *, redelivery: int = 0) -> Reply:
-        """Deal with one payload. Never raises; takes its place in its thread's order before it first waits.
+    async def answer(self, body: Mapping[str, Any]) -> Reply:
+        """Deal with one payload, the mapping that it is in Socket Mode. Takes its place in the order before it waits.
 
-        Args:
-            body: what Slack delivered, as the mapping that it is in Socket Mode.
-            redelivery: how often this event was delivered before.
+        A redelivery is dealt with like any other: it may be the only copy that came through (DL-2).
         """
         if body.get("type") == "event_callback":
-            return await self._event(inbound.read_event(body, self._me), redelivery=redelivery)
+            return await self._event(inbound.read_event(body, self._me))
         if "command" in body:
             return await self._command(inbound.read_command(body, self._me, now=time.time()))
         return await self._interaction(inbound.read_interaction(body, self._me, now=time.time()), body)
 
-    async def _event(self, heard: Inbound | Silence, *, redelivery: int) -> Reply:
+    async def _event(self, heard: Inbound | Silence) -> Reply:
         if isinstance(heard, Silence):
             return _passed_over(heard)
         if await self._take(heard):
             return TAKEN
-        if redelivery >= LAST_REDELIVERY:  # it does not come again, so its author must hear of it
-            await self._tell(heard, self._phrases.away_for_good)
+        if heard.id not in self._told:  # it may come again, and then it is enough to have said it once
+            self._told[heard.id] = None
+            if len(self._told) > TOLD_KEPT:
+                self._told.pop(next(iter(self._told)))
+            await self._tell(heard, self._phrases.away_words)
         return NOT_TAKEN
 
     async def _command(self, heard: Summons | Silence) -> Reply:

@@ -70,7 +70,7 @@ class Phrases:
 
     received: str
     away: str
-    away_for_good: str
+    away_words: str
     form_failed: str
     empty_form: str
     send: str
@@ -80,7 +80,7 @@ class Phrases:
 EN = Phrases(
     received="Received: {text}",
     away="Could not take it: the state store does not answer. Nothing was started or changed; please try again.",
-    away_for_good="Could not take your message: the state store does not answer. Please send it again later.",
+    away_words="Could not take your message: the state store does not answer. Nobody has read it; please send it again.",
     form_failed="The form could not be opened. Please press the button again, or write in the thread.",
     empty_form="There is nothing in it yet.",
     send="Send",
@@ -89,7 +89,7 @@ EN = Phrases(
 ZH = Phrases(
     received="已收到：{text}",
     away="没能收下：状态存储没有响应。什么都没有启动或改变，请再试一次。",
-    away_for_good="没能收下你的消息：状态存储没有响应。请稍后再发一次。",
+    away_words="没能收下你的消息：状态存储没有响应。没有人读到它，请再发一次。",
     form_failed="表单没能打开。请再按一次按钮，或者直接在消息列里回复。",
     empty_form="还没有填写内容。",
     send="发送",
