@@ -165,7 +165,7 @@ class _Desk:
         body += self.alerts()
         body += self.plan()
         return Card(
-            summary=self.summary(f"{state}: {title}"),
+            summary=self.summary(words.texts.card.summary.format(state=state, title=title)),
             body=tuple(body),
             note=" · ".join(self.figures()),
             buttons=tuple(self.card_buttons()),
@@ -222,7 +222,7 @@ class _Desk:
         yield card.time.format(
             time=units.duration(view.duration)
             if view.duration is not None
-            else units.coarse(self.minute - view.created)
+            else units.coarse(self.minute - (view.created or self.minute))
         )
         if view.budget is not None:
             yield card.cost_of.format(cost=money(view.cost), budget=money(view.budget))

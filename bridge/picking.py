@@ -13,8 +13,9 @@ from bridge.rich import Item, Listing, Paragraph, Text, line
 from bridge.view import AskView, View
 from bridge.wording import Wording, fill
 
-_NUMBER = re.compile(r"(?:option\s*|选项\s*|#|№)?(\d{1,3})\s*[.)、。]?", re.I)
-_BY_NUMBER = re.compile(r"(?:q\s*#?|#)\s*(\d{1,6})\b[\s:,.\-–—]*|(\d{1,6})(?=[\s:,.]|$)[\s:,.\-–—]*", re.I)
+_WIDE_DIGITS = {0xFF10 + digit: str(digit) for digit in range(10)}
+_NUMBER = re.compile(r"(?:option\s*|选项\s*|#|№)?([0-9]{1,3})\s*[.)、。]?", re.I)
+_BY_NUMBER = re.compile(r"(?:q\s*#?|#)\s*([0-9]{1,6})\b[\s:,.\-–—]*|([0-9]{1,6})(?=[\s:,.]|$)[\s:,.\-–—]*", re.I)
 _ALIKE = str.maketrans({
     **dict.fromkeys("‘’‛′`´", "'"),
     **dict.fromkeys("“”„«»″", '"'),
@@ -34,7 +35,7 @@ def option_of(options: Sequence[str], text: str) -> str | None:
     """Return the option that a text names by its number or its label; None: none, or more than one."""
     wanted = plain_form(text)
     found = {at for at, option in enumerate(options) if plain_form(option) == wanted}
-    number = _NUMBER.fullmatch(unicodedata.normalize("NFKC", text.strip()))
+    number = _NUMBER.fullmatch(text.strip().translate(_WIDE_DIGITS))
     if number is not None and 0 < int(number[1]) <= len(options):
         found.add(int(number[1]) - 1)
     return options[found.pop()] if len(found) == 1 else None

@@ -74,38 +74,43 @@ class _Cutter:
 
     def parts(self, blocks: Blocks) -> Iterator[Blocks]:
         part: Blocks = ()
-        for block in self.pieces(blocks):
-            if part and not self.fits((*part, block)):
-                done, part = _keep_heading(part)
-                yield done
-                if part and not self.fits((*part, block)):
-                    yield part
-                    part = ()
-            part = (*part, block)
+        for block in blocks:
+            for piece in self.pieces_below(part, block):
+                if part and not self.fits((*part, piece)):
+                    done, part = _keep_heading(part)
+                    yield done
+                    if part and not self.fits((*part, piece)):
+                        yield part
+                        part = ()
+                part = (*part, piece)
         if part:
             yield part
 
-    def pieces(self, blocks: Blocks) -> Iterator[Block]:
-        """Cut those blocks that are too long for a part of their own."""
-        for block in blocks:
-            if self.fits((block,)):
-                yield block
-            else:
-                yield from self.cut(block)
+    def pieces_below(self, part: Blocks, block: Block) -> Iterator[Block]:
+        """Cut a block that is too long for a part of its own; its first piece fills up the part that is begun."""
+        if self.fits((block,)):
+            return iter((block,))
+        if part and 3 * self.measure(part) < 2 * self.limit:
+            return self.cut(block, _Cutter(limit=self.limit, measure=lambda blocks: self.measure((*part, *blocks))))
+        return self.cut(block, self)
 
-    def cut(self, block: Block) -> Iterator[Block]:
+    def pieces(self, blocks: Blocks) -> Iterator[Block]:
+        return (piece for block in blocks for piece in self.pieces_below((), block))
+
+    def cut(self, block: Block, first: _Cutter) -> Iterator[Block]:
+        """Cut a block; `first` says what its first piece may hold."""
         match block:
             case Paragraph() | Heading():
-                yield from self.cut_spans(block)
+                yield from self.cut_spans(block, first)
             case Fence():
-                yield from self.cut_fence(block)
+                yield from self.cut_fence(block, first)
             case Listing():
-                yield from self.cut_list(block)
+                yield from self.cut_list(block, first)
             case Quote():
                 inner = _Cutter(limit=self.limit, measure=lambda blocks: self.measure((Quote(blocks),)))
                 yield from (Quote(part) for part in inner.parts(block.blocks))
             case Table():
-                yield from self.cut_table(block)
+                yield from self.cut_table(block, first)
             case Rule():
                 yield block
             case _:
@@ -121,30 +126,30 @@ class _Cutter:
         high = min(high, len(whole))
         return bisect_left(range(low + 1, high + 1), True, key=lambda n: not self.fits((make(whole[:n]),))) + low
 
-    def cut_spans(self, block: Paragraph | Heading) -> Iterator[Block]:
+    def cut_spans(self, block: Paragraph | Heading, cutter: _Cutter) -> Iterator[Block]:
         def make(part: Sequence[Span]) -> Block:
             return replace(block, spans=_join(part))
 
         atoms = [atom for span in block.spans for atom in _atoms(span)]
         while atoms:
-            end = _good_end(atoms, self.most(atoms, make))
+            end = _good_end(atoms, cutter.most(atoms, make))
             if spans := _trim(_join(atoms[:end])):
                 yield replace(block, spans=spans)
-            atoms = atoms[end:]
+            atoms, cutter = atoms[end:], self
 
-    def cut_fence(self, block: Fence) -> Iterator[Block]:
+    def cut_fence(self, block: Fence, cutter: _Cutter) -> Iterator[Block]:
         def make(part: Sequence[str]) -> Fence:
             return replace(block, text="\n".join(part))
 
         lines = block.text.split("\n")
         while lines:
-            count = self.most(lines, make)
+            count = cutter.most(lines, make)
             head = make(lines[:count])
             if count == 1 and not self.fits((head,)):
                 yield from self.cut_line(block, lines[0])
             else:
                 yield head
-            lines = lines[count:]
+            lines, cutter = lines[count:], self
 
     def cut_line(self, block: Fence, line: str) -> Iterator[Block]:
         def make(part: Sequence[str]) -> Fence:
@@ -155,7 +160,7 @@ class _Cutter:
             yield make(line[:count])
             line = line[count:]
 
-    def cut_list(self, block: Listing) -> Iterator[Block]:
+    def cut_list(self, block: Listing, cutter: _Cutter) -> Iterator[Block]:
         last = block.start + len(block.items)
 
         def make(part: Sequence[Item]) -> Listing:
@@ -163,13 +168,13 @@ class _Cutter:
 
         items = block.items
         while items:
-            count = self.most(items, make)
+            count = cutter.most(items, make)
             head = replace(block, items=items[:count], start=last - len(items))
             if count == 1 and not self.fits((make(items[:1]),)):
                 yield from self.cut_item(head)
             else:
                 yield head
-            items = items[count:]
+            items, cutter = items[count:], self
 
     def cut_item(self, only: Listing) -> Iterator[Block]:
         """Cut a list of one item: the mark stands before its first part, the others follow as plain blocks."""
@@ -185,7 +190,7 @@ class _Cutter:
             else:
                 yield from part
 
-    def cut_table(self, block: Table) -> Iterator[Block]:
+    def cut_table(self, block: Table, cutter: _Cutter) -> Iterator[Block]:
         def make(part: Sequence[tuple[Spans, ...]]) -> Table:
             return Table(block.head, tuple(part))
 
@@ -193,13 +198,13 @@ class _Cutter:
         if not rows:
             yield from self.pieces(_rows_in_words(block))
         while rows:
-            count = self.most(rows, make)
+            count = cutter.most(rows, make)
             head = make(rows[:count])
             if count == 1 and not self.fits((head,)):
                 yield from self.pieces(_rows_in_words(head))
             else:
                 yield head
-            rows = rows[count:]
+            rows, cutter = rows[count:], self
 
 
 def _keep_heading(part: Blocks) -> tuple[Blocks, Blocks]:

@@ -13,7 +13,7 @@ def status_text(view: View, *, texts: Texts, now: float) -> str:
     """Say where a run stands, a fact a line. Back-ticks mark code."""
     words, helping = Wording(texts=texts), texts.helping
     asks = view.open_asks
-    lines = [helping.status.format(state=words.state(view, waiting=bool(asks)), title=words.title(view))]
+    lines = [texts.card.summary.format(state=words.state(view, waiting=bool(asks)), title=words.title(view))]
     if view.reason and view.state != "working":
         lines.append(texts.card.because.format(why=words.line(view.reason, 300)))
     if step := words.step(view):
@@ -21,7 +21,7 @@ def status_text(view: View, *, texts: Texts, now: float) -> str:
     spent = money(view.cost)
     if view.budget is not None:
         spent = helping.status_budget.format(cost=spent, budget=money(view.budget))
-    elapsed = view.duration if view.duration is not None else max(0.0, now - view.created)
+    elapsed = view.duration if view.duration is not None else now - (view.created or now)
     time = texts.units.duration(elapsed)
     lines.append(helping.status_figures.format(cost=spent, time=time, run=view.run, attempt=max(1, view.starts)))
     lines += [

@@ -16,10 +16,12 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+
+import aiohttp
 
 from bridge.adapters.redis_server import stop_server
 from demo.emulator import APP_TOKEN, BOT_TOKEN, Emulator, emulator
+from demo.lossy import lossy_api
 
 STORY = Path(__file__).parent.parent / "flower" / "testing" / "stories" / "first-light.yaml"
 READY_SECONDS = 60.0
@@ -89,14 +91,23 @@ class Stage:
             return None
         return pid
 
-    async def model_state(self, path: str = "state") -> Any:
-        """Ask the scripted model's control surface."""
+    async def tell_model(self, what: str, part: str) -> None:
+        """`pause` or `release` a part of the story, or one of its lines (`coder-program.reply`)."""
+        await self._control("POST", what, {"what": part})
 
-        def fetch() -> Any:
-            with urlopen(f"{self.model_url}/_story/{path}", timeout=5) as answer:
-                return json.load(answer)
+    async def asked(self, part: str = "") -> list[dict[str, Any]]:
+        """What was asked of the scripted model so far, all of it or by one part."""
+        found: list[dict[str, Any]] = await self._control("GET", f"requests?what={part}")
+        return found
 
-        return await asyncio.to_thread(fetch)
+    async def _control(self, method: str, path: str, body: object = None) -> Any:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, f"{self.model_url}/_story/{path}", json=body) as answer,
+        ):
+            if answer.status != 200:
+                raise StageError(f"scripted model: {await answer.text()}")
+            return await answer.json()
 
 
 @dataclass(slots=True)
@@ -127,9 +138,8 @@ class Process:
             StageError: it ended or stayed silent; with its last plain lines.
         """
         deadline = asyncio.get_running_loop().time() + within
-        offset = 0 if self.process.returncode is None else 0
         while True:
-            for line in self.words()[offset:].splitlines():
+            for line in self.words().splitlines():
                 if line.startswith(start):
                     return line
             if self.process.returncode is not None:
@@ -168,7 +178,8 @@ async def stage(
     speed: str = "fast",
     lease: float = 20.0,
     with_bot: bool = True,
-    api_url: str | None = None,
+    lossy: str = "",
+    env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Stage]:
     """Start everything; end everything, runs included, when the body is left.
 
@@ -179,7 +190,8 @@ async def stage(
         speed: `fast`, or `watch` for people.
         lease: seconds after which a silent runner is lost.
         with_bot: whether to start the bot.
-        api_url: another address for the bot's calls than the emulator's own (a proxy that brings faults about).
+        lossy: words of calls to Slack that are swallowed on the way.
+        env: more of the bot's environment.
 
     Raises:
         StageError: something did not start; nothing is left running.
@@ -196,22 +208,26 @@ async def stage(
         base |= {"HOME": str(home / "home")}
         model = await Process.start(
             "scripted model",
-            [sys.executable, "-m", "flower.testing", "--port", "0", "--script", str(story), "--speed", speed]
-            + ["--token-log", str(home / "tokens.jsonl")],
+            [
+                *(sys.executable, "-m", "flower.testing", "--port", "0", "--script", str(story), "--speed", speed),
+                *("--token-log", str(home / "tokens.jsonl")),
+            ],
             env=base,
             log=home / "model.log",
         )
         stack.push_async_callback(model.stop, grace=3.0)
         url = (await model.says("ready", within=READY_SECONDS)).split()[1]
-        env = base | {
+        api_url = await stack.enter_async_context(lossy_api(slack.api_url, lossy)) if lossy else slack.api_url
+        variables = base | {
             "FLOWER_CHAT_CONFIG": str(home / "flower-chat.toml"),
             "FLOWER_CHAT_SLACK_BOT_TOKEN": BOT_TOKEN,
             "FLOWER_CHAT_SLACK_APP_TOKEN": APP_TOKEN,
-            "FLOWER_CHAT_SLACK_API_URL": api_url or slack.api_url,
+            "FLOWER_CHAT_SLACK_API_URL": api_url,
             "ANTHROPIC_BASE_URL": url,
             "ANTHROPIC_API_KEY": "scripted-demo-model",
+            **(env or {}),
         }
-        here = Stage(home, slack, model, url, env)
+        here = Stage(home, slack, model, url, variables)
         stack.push_async_callback(_stop_bot, here)
         if with_bot:
             await here.start_bot()

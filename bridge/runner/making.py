@@ -64,4 +64,3 @@ def _named(order: Order, run_dir: Path) -> Workflow:
     if not isinstance(made, Workflow):
         raise LaunchError(f"flow {order.flow!r} gave {type(made).__name__}, expected a flower Workflow")
     return made
-

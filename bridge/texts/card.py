@@ -9,6 +9,7 @@ from dataclasses import dataclass
 class CardTexts:
     """State words (product 1.2), figures, buttons."""
 
+    summary: str
     queued: str
     starting: str
     working: str
@@ -60,6 +61,7 @@ class CardTexts:
 
 
 EN = CardTexts(
+    summary="{state}: {title}",
     queued="Queued",
     starting="Starting",
     working="Working",
@@ -109,6 +111,7 @@ EN = CardTexts(
 )
 
 ZH = CardTexts(
+    summary="{state}:{title}",
     queued="排队中",
     starting="正在启动",
     working="工作中",

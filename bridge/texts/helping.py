@@ -17,7 +17,6 @@ class HelpTexts:
     words_held: str
     words_over: str
     aside: str
-    status: str
     status_step: str
     status_figures: str
     status_ask: str
@@ -52,7 +51,6 @@ EN = HelpTexts(
     words_held="Plain words let the run go on with them.",
     words_over="Plain words do nothing by themselves now; you are offered to go on with them.",
     aside="Messages that begin with // or address somebody else are left alone.",
-    status="{state}: {title}",
     status_step="Step: {step}",
     status_figures="Cost {cost}, time {time}, run {run}, start {attempt}",
     status_ask="{number} waits since {time}: {question}",
@@ -87,7 +85,6 @@ ZH = HelpTexts(
     words_held="普通的话会让运行带着它们继续。",
     words_over="普通的话现在不起作用,会问你要不要带着它们继续。",
     aside="以 // 开头或写给别人的消息不作处理。",
-    status="{state}:{title}",
     status_step="步骤:{step}",
     status_figures="花费 {cost},用时 {time},运行 {run},第 {attempt} 次启动",
     status_ask="{number} 已等待 {time}:{question}",

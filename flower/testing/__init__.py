@@ -1,0 +1,48 @@
+"""Offline tests of workflows: a scripted model, a recording sink, and a driver. Needs the extra `testing`.
+
+story = read_story({"parts": {"main": {"lines": ["Hello.", "Good-bye."]}}})
+async with ScriptedModel(story) as model:
+    with scripted_surroundings(model, home):
+        ...  # run flower, or the SDK itself; the real bundled program talks to the scripted model
+"""
+
+from flower.testing.driver import Played, UnansweredError, play
+from flower.testing.environment import inherited, scripted_env, scripted_surroundings
+from flower.testing.server import Asked, Failure, PortTakenError, ScriptedModel, StoryFailedError, same_session
+from flower.testing.sink import RecordingSink
+from flower.testing.story import Call, Condition, Fault, Line, Part, Pattern, Story, StoryError, Usage
+from flower.testing.story_file import load_story, parse_story, read_story
+from flower.testing.tokens import PRICES, Price, TokenEntry, cost, read_log
+
+__all__ = [
+    "PRICES",
+    "Asked",
+    "Call",
+    "Condition",
+    "Failure",
+    "Fault",
+    "Line",
+    "Part",
+    "Pattern",
+    "Played",
+    "PortTakenError",
+    "Price",
+    "RecordingSink",
+    "ScriptedModel",
+    "Story",
+    "StoryError",
+    "StoryFailedError",
+    "TokenEntry",
+    "UnansweredError",
+    "Usage",
+    "cost",
+    "inherited",
+    "load_story",
+    "parse_story",
+    "play",
+    "read_log",
+    "read_story",
+    "same_session",
+    "scripted_env",
+    "scripted_surroundings",
+]
