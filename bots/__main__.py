@@ -10,7 +10,11 @@ from importlib.metadata import version
 from typing import cast
 
 COMMANDS: dict[str, tuple[str, str, str]] = {
-    "up": ("bots.slack.__main__", "slack", "start everything on this machine: Redis (if no URL is set) and the Slack bot"),
+    "up": (
+        "bots.slack.__main__",
+        "slack",
+        "start everything on this machine: Redis (if no URL is set) and the Slack bot",
+    ),
     "slack": ("bots.slack.__main__", "slack", "the same today: `up` will start further bots when there are some"),
     "demo-model": ("flower.testing.__main__", "testing", "the scripted model alone: no account, no key, no cost"),
 }

@@ -11,11 +11,10 @@ from bridge.model import Abilities, Button, Card, PersonId, RunId, Settled
 from bridge.rich import Item, Listing, Paragraph, Text, When, line
 from bridge.split import Blocks, split
 from bridge.view import AskView
-from bridge.wording import Wording, fill
+from bridge.wording import SUMMARY, Wording, fill
 
 RESERVE = 2_200
 """Characters kept free in the last card of a question, for its outcome and the answer."""
-SUMMARY = 150
 TWO = 2
 """Buttons that every question has beside its options: in words, skip."""
 

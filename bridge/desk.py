@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ class Desk:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lives: dict[RunId, Live] = {}
+        self._loading = asyncio.Lock()
 
     @property
     def lives(self) -> list[Live]:
@@ -61,9 +63,8 @@ class Desk:
 
     async def get(self, run: RunId) -> Live | None:
         """Return a run, read up to now; None: there is no such run."""
-        live = self._lives.get(run)
-        if live is None:
-            live = await self._load(run)
+        async with self._loading:  # two pictures of one run would post everything twice
+            live = self._lives.get(run) or await self._load(run)
             if live is None:
                 return None
             self._lives[run] = live
@@ -96,16 +97,16 @@ class Desk:
         fresh = live.view.seq - live.saved
         if not (fresh or live.changed) or not (now or fresh >= CHECKPOINT_EVERY):
             return
-        gone = set(live.gone)
-        await self._store.threads.save(
-            live.run, Checkpoint(seq=live.view.seq, version=VERSION, data=dump(live.view)), forget=gone
-        )
-        live.saved, live.changed = live.view.seq, False
+        gone, view = set(live.gone), live.view
+        live.changed = False  # what changes while we wait is for the next one
+        checkpoint = Checkpoint(seq=view.seq, version=VERSION, data=dump(view))
+        await self._store.threads.save(live.run, checkpoint, forget=gone)
+        live.saved = view.seq
         for name in gone:
             live.slots.pop(name, None)
         live.gone -= gone
-        if live.view.seq > TAIL:
-            await self._store.events.trim(live.run, below=live.view.seq - TAIL)
+        if view.seq > TAIL:
+            await self._store.events.trim(live.run, below=view.seq - TAIL)
 
     def leave(self, live: Live) -> None:
         """Take a run off the desk; it is loaded again when somebody asks for it."""

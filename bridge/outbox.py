@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import assert_never
 
-from bridge.cards import Slot, Urgency
 from bridge.model import Abilities, Card, PlaceRef, Posted, RunId
 from bridge.pacer import Pacer
+from bridge.slots import Slot, Urgency
 from bridge.view import View, settle_slot
 
 
@@ -61,6 +62,7 @@ class Wait:
 Job = Post | Look | Edit
 
 
+@lru_cache(maxsize=4_096)
 def digest(card: Card) -> str:
     """Name what a card shows. Equal cards have equal digests, in every process."""
     return hashlib.sha256(repr(card).encode("utf-8", "surrogatepass")).hexdigest()[:24]

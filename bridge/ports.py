@@ -219,6 +219,10 @@ class Runs(Protocol):
         """Give up the lease that `lead` took."""
         ...
 
+    async def leader(self, account: str) -> str:
+        """Who holds the account's lease; an empty string: nobody."""
+        ...
+
     async def lead(self, account: str, *, owner: str, ttl: float) -> bool:
         """Take or extend the lease of one account's outbox and reconciler. False: another owner has it."""
         ...

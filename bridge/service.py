@@ -8,6 +8,7 @@ import dataclasses
 import logging
 import os
 from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
 from typing import assert_never
 
 from bridge import texts
@@ -78,7 +79,7 @@ class Bridge:
     ) -> None:
         self._chat, self._store, self._settings, self._account = chat, store, settings, account
         self._clock = clock or SystemClock()
-        self._owner = f"bot:{os.uname().nodename}:{os.getpid()}"
+        self._owner = owner_name(os.getpid())
         self._catalogues = {name: texts.of(name) for name in texts.LANGUAGES}
         self._desk = Desk(store)
         self._showing = Showing(
@@ -364,6 +365,9 @@ class Bridge:
     async def _leading(self) -> AsyncIterator[None]:
         """Hold the account's lease; a predecessor that was killed lets it run out."""
         patience = self._clock.now() + 1.5 * LEAD_SECONDS
+        leader = await self._store.runs.leader(self._account)
+        if is_dead(leader):  # killed on this machine: nobody has to wait for its lease to run out
+            await self._store.runs.leave(self._account, owner=leader)
         while not await self._store.runs.lead(self._account, owner=self._owner, ttl=LEAD_SECONDS):
             if self._clock.now() > patience:
                 raise BridgeError(
@@ -400,3 +404,24 @@ class Bridge:
             _, late = await asyncio.wait(set(self._handling), timeout=DRAIN_SECONDS)
             for task in late:
                 task.cancel()
+
+
+def owner_name(pid: int) -> str:
+    """Name a process so that its successor on the same machine can tell whether it still lives."""
+    namespace = Path("/proc/self/ns/pid")
+    where = namespace.stat().st_ino if namespace.exists() else 0
+    return f"bot:{os.uname().nodename}:{where}:{pid}"
+
+
+def is_dead(owner: str) -> bool:
+    """Whether a lease's owner was a process of this machine that lives no more; False where it cannot be told."""
+    home, _, pid = owner.rpartition(":")
+    if not pid.isdecimal() or owner_name(int(pid)).rpartition(":")[0] != home:
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

@@ -130,9 +130,20 @@ class _Cutter:
         def make(part: Sequence[Span]) -> Block:
             return replace(block, spans=_join(part))
 
-        atoms = [atom for span in block.spans for atom in _atoms(span)]
+        def whole(span: Span) -> Span:
+            """A link that is too long to stand in one piece is said in words, which can be cut."""
+            if isinstance(span, Link) and not self.fits((make((span,)),)):
+                return Text(_plain_span(span))
+            return span
+
+        atoms = [atom for span in block.spans for atom in _atoms(whole(span))]
         while atoms:
-            end = _good_end(atoms, cutter.most(atoms, make))
+            count = cutter.most(atoms, make)
+            pieces = list(_atoms(atoms[0], longest=1)) if count == 1 and not self.fits((make(atoms[:1]),)) else []
+            if len(pieces) > 1:  # a word that no part can hold
+                atoms = [*pieces, *atoms[1:]]
+                continue
+            end = _good_end(atoms, count)
             if spans := _trim(_join(atoms[:end])):
                 yield replace(block, spans=spans)
             atoms, cutter = atoms[end:], self
@@ -214,18 +225,18 @@ def _keep_heading(part: Blocks) -> tuple[Blocks, Blocks]:
     return part, ()
 
 
-def _atoms(span: Span) -> Iterator[Span]:
+def _atoms(span: Span, *, longest: int = 40) -> Iterator[Span]:
     """Take a span apart into what can stand alone: words with the blanks behind them, long ones in pieces."""
     match span:
         case Text():
-            yield from (replace(span, text=piece) for piece in _words(span.text))
+            yield from (replace(span, text=piece) for piece in _words(span.text, longest))
         case Code():
-            yield from (Code(piece) for piece in _words(span.text))
+            yield from (Code(piece) for piece in _words(span.text, longest))
         case _:
             yield span
 
 
-def _words(text: str, longest: int = 40) -> Iterator[str]:
+def _words(text: str, longest: int) -> Iterator[str]:
     start = 0
     for at, char in enumerate(text):
         ends = char.isspace() and not text[at + 1 : at + 2].isspace()

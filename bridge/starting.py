@@ -157,10 +157,9 @@ class Starter:
         if (fence := await self._take_over(run)) is None:
             return
         seq = await self._store.events.last(run)
-        lost = self._news(seq + 1, fence, "lost", attempt=fence - 1, silent_s=self._settings.lease_seconds)
         withdrawn = [
             News(
-                seq=seq + 2 + n,
+                seq=seq + 1 + n,
                 fence=fence,
                 at=self._clock.now(),
                 kind="ask",
@@ -169,7 +168,10 @@ class Starter:
             )
             for n, (asked_by, ask, question) in enumerate(open_asks)
         ]
-        await self._store.runs.finish(run, "lost", [lost, *withdrawn], fence=fence)
+        lost = self._news(
+            seq + 1 + len(withdrawn), fence, "lost", attempt=fence - 1, silent_s=self._settings.lease_seconds
+        )
+        await self._store.runs.finish(run, "lost", [*withdrawn, lost], fence=fence)
         log.warning("run.lost", extra={"run": run, "attempt": fence - 1})
 
     async def _take_over(self, run: RunId) -> int | None:

@@ -5,17 +5,20 @@ Everything that came from people, models or files goes through `Wording`: it is 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from string import Formatter
 
 from bridge.hostile import clean, clean_name, mask, one_line
 from bridge.markup import blocks, literal
 from bridge.model import Person
-from bridge.rich import Block, Code, Mention, Paragraph, Quote, Span, Spans, Text
+from bridge.rich import Block, Code, Item, Listing, Mention, Paragraph, Quote, Span, Spans, Text
+from bridge.split import Blocks, size, split
 from bridge.texts import Texts
 from bridge.view import State, View
 
+SUMMARY = 150
+"""Characters of a notification."""
 TITLE = 80
 """Characters of a request that stand for it."""
 
@@ -65,6 +68,14 @@ def _coded(line: str) -> Spans:
     return tuple(Code(piece) if at % 2 else Text(piece) for at, piece in enumerate(pieces) if piece)
 
 
+def shortened(body: Blocks, most: int) -> Blocks:
+    """Keep what fits into so many characters, for texts that are told beside others; a cut is marked."""
+    if size(body) <= most:
+        return body
+    first = next(iter(split(body, limit=most).parts), ())
+    return (*first, Paragraph((Text("…"),)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
     """Words of one language, and the secrets that must not be in them."""
@@ -85,9 +96,12 @@ class Wording:
 
     def quote(self, text: str, most: int = 1_500) -> tuple[Block, ...]:
         """What somebody said, as a quotation; a very long one is cut, and the cut is marked."""
-        text = text.strip()
-        shown = text if len(text) <= most else text[:most].rstrip() + " …"
-        return (Quote(self.literal(shown)),) if shown else ()
+        said = self.literal(text.strip())
+        return (Quote(shortened(said, most)),) if said else ()
+
+    def points(self, points: Iterable[object]) -> Block:
+        """Texts from outside as a list, a line each."""
+        return Listing(tuple(Item((Paragraph((Text(self.line(str(point), 300)),)),)) for point in points))
 
     def markdown(self, text: str) -> tuple[Block, ...]:
         """Prose of a model."""

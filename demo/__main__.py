@@ -1,4 +1,4 @@
-"""`make demo`: a run from slash command to its end, in a Slack-like page; `--headless` plays and checks it by itself."""
+"""`make demo`: a run from slash command to its end, in a Slack-like page; `--headless` plays and checks it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Emulator:
 
     def thread_url(self, channel: str, root: str) -> str:
         """Address at which the page shows a thread open."""
-        return f"{self.url}/archives/{_channel(channel)}/p{root.replace('.', '')}?thread_ts={root}"
+        return f"{self.url}/archives/{_channel(channel)}?thread_ts={root}"
 
     async def command(self, user: str, channel: str, text: str, *, command: str = COMMAND) -> None:
         """Type a slash command. Returns when the bot has confirmed it, or after five seconds."""
@@ -84,6 +84,13 @@ class Emulator:
                 return
         labels = ", ".join(repr(button["text"]["text"]) for button in found) or "none"
         raise LookupError(f"no button {action!r} in {message_ts}; there are: {labels}")
+
+    async def press_raw(self, user: str, channel: str, message_ts: str, button: Mapping[str, Any]) -> None:
+        """Press a button that stood on a message once: an old client, or a late finger."""
+        names = ("type", "action_id", "block_id", "value", "text")
+        pressed = {name: button[name] for name in names if name in button}
+        ids = {"user": _user(user), "channel": _channel(channel), "messageTs": message_ts}
+        await self._control("interact", action=pressed, **ids)
 
     async def submit(self, user: str, text: str, *, block: str = "words", field: str = "words") -> str:
         """Fill in the form that is open and send it. Returns an empty string, or the error that the form shows.
@@ -280,7 +287,7 @@ async def _address_of(process: asyncio.subprocess.Process, log: Path, port: int)
     """Wait until it says where it listens."""
     deadline = asyncio.get_running_loop().time() + READY_SECONDS
     while True:
-        said = log.read_text(encoding="utf-8", errors="replace")  # noqa: ASYNC240 - a few lines, once
+        said = log.read_text(encoding="utf-8", errors="replace")
         if found := re.search(r"Web UI:\s+(http://\S+)", said):
             return found[1]
         if process.returncode is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from demo.play import CHECKS, Play
+from demo.stage import redis_pid
 
 FAULTS: dict[str, str] = {
     "confirmation": "the state store is frozen when the command comes",
@@ -50,7 +50,7 @@ class Fault:
             return
         match check:
             case "confirmation":
-                os.kill(_redis_pid(play.stage.home), signal.SIGSTOP)
+                os.kill(redis_pid(play.stage.home), signal.SIGSTOP)
             case "oracle":
                 manifest = play.run_folder / "flower" / "manifest.json"
                 asyncio.get_running_loop().call_later(0.5, lambda: manifest.write_text(manifest.read_text() + "\n"))
@@ -79,7 +79,7 @@ def fault_for(check: str, story: Path) -> Fault:
         "subagent": lambda: Fault(
             check, story=_changed(text, "> primes.out && cat primes.out", "> x.out && cat x.out")
         ),
-        "inbox": lambda: Fault(check, story=_changed(text, "- mcp__human__inbox: {}\n", "")),
+        "inbox": lambda: Fault(check, story=_changed(text, "mcp__human__inbox: {}", "Glob: {pattern: none}")),
         "stop-words": lambda: Fault(check, story=_changed(text, "You stopped me with: “${words}”. ", "")),
         "withdrawn": lambda: Fault(check, lost="Withdrawn"),
         "hold": lambda: Fault(check, lost="stays paused"),
@@ -95,11 +95,3 @@ def _changed(text: str, old: str, new: str) -> str:
     if old not in text:
         raise ValueError(f"the story does not hold {old!r} any more")
     return text.replace(old, new)
-
-
-def _redis_pid(home: Path) -> int:
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit() and f"{home}/redis" in (entry / "cmdline").read_text():
-                return int(entry.name)
-    raise LookupError("the stage's Redis is not running")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -20,6 +19,9 @@ from typing import Any
 import aiohttp
 
 from bridge.adapters.redis_server import stop_server
+from bridge.errors import StoreAwayError
+from bridge.launch.local import LocalLauncher
+from bridge.model import RunId
 from demo.emulator import APP_TOKEN, BOT_TOKEN, Emulator, emulator
 from demo.lossy import lossy_api
 
@@ -85,9 +87,9 @@ class Stage:
     def runner_pid(self, run: Path) -> int | None:
         """Process id of a run's runner, if it lives."""
         try:
-            pid = int(json.loads((run / "runner.pid").read_text())["pid"])
+            pid = int((run / "runner.pid").read_text().split()[0])  # pid and start time
             os.kill(pid, 0)
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, IndexError):
             return None
         return pid
 
@@ -117,19 +119,22 @@ class Process:
     name: str
     process: asyncio.subprocess.Process
     log: Path
+    begin: int = 0
+    """Where its own words begin in the log: an earlier process may have written before it."""
 
     @classmethod
     async def start(cls, name: str, argv: list[str], *, env: Mapping[str, str], log: Path) -> Process:
         """Start it."""
+        begin = log.stat().st_size if log.exists() else 0
         with log.open("ab") as out:
             process = await asyncio.create_subprocess_exec(
                 *argv, env=dict(env), stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
             )
-        return cls(name, process, log)
+        return cls(name, process, log, begin)
 
     def words(self) -> str:
         """Return all that it has said."""
-        return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+        return self.log.read_bytes()[self.begin :].decode(errors="replace") if self.log.exists() else ""
 
     async def says(self, start: str, *, within: float) -> str:
         """Wait for a line that begins so, and return it.
@@ -241,12 +246,25 @@ async def _stop_bot(here: Stage) -> None:
 
 async def sweep(home: Path, *, keep: bool = False) -> None:
     """End what a stage left running in a home: runners (they outlive bots), Redis; and empty it unless `keep`."""
-    from bridge.launch.local import LocalLauncher
-    from bridge.model import RunId
-
     launcher = LocalLauncher(env={})
     for folder in (home / "runs").glob("*") if (home / "runs").exists() else ():
         await launcher.kill(RunId(folder.name), folder)
-    await asyncio.to_thread(stop_server, home / "redis")
+    try:
+        await asyncio.to_thread(stop_server, home / "redis")
+    except StoreAwayError:  # a story froze it
+        os.kill(redis_pid(home), signal.SIGKILL)
     if not keep:
         shutil.rmtree(home)
+
+
+def redis_pid(home: Path) -> int:
+    """Process id of a stage's Redis.
+
+    Raises:
+        LookupError: it is not running.
+    """
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and f"{home}/redis" in (entry / "cmdline").read_text():
+                return int(entry.name)
+    raise LookupError(f"no Redis of {home} is running")

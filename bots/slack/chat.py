@@ -67,6 +67,7 @@ PING_SECONDS = 10.0
 WATCH_SECONDS = 2.0
 GRACE_SECONDS = 45.0
 """The library reconnects by itself; only what it has not mended after this long is built anew (SL-9)."""
+NOT_LISTENING = "not listening"
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 SKEW_SECONDS = 120.0
 """`find` looks this much further back than it is told: our clock is not Slack's, and a key is unique anyway."""
@@ -129,7 +130,7 @@ class SlackChat:
     ) -> None:
         self.account = f"slack/{me.team}/{me.user}"
         """Names this account among all that the state store knows."""
-        self.state = State(well=False, why="not listening yet")
+        self.state = State(well=False, why=NOT_LISTENING)
         self._settings = settings
         self._api = api
         self._me = me
@@ -144,19 +145,29 @@ class SlackChat:
 
     async def listen(self, accept: Accept) -> None:
         """See `bridge.ports.Chat`. Reconnects for as long as it takes, with growing pauses (SL-2)."""
-        failures = 0
-        while True:
-            try:
-                await self._api.call("apps.connections.open", {}, token=self._settings.app_token.get_secret_value())
-                hearing = Hearing(accept, self, me=self._me, phrases=self._phrases)
-                async with _Line(self._settings, hearing, self._me).connected() as client:
+        try:
+            failures = 0
+            while True:
+                if await self._listen_once(accept):
                     failures = 0
-                    await self._watch(client)
-            except (ChatBusyError, TimeoutError) as err:
-                self._heard(well=False, why=str(err) or "no connection in time")
-            pause = PAUSES[min(failures, len(PAUSES) - 1)]
-            failures += 1
-            await asyncio.sleep(pause)
+                await asyncio.sleep(PAUSES[min(failures, len(PAUSES) - 1)])
+                failures += 1
+        finally:
+            self._heard(well=False, why=NOT_LISTENING)
+
+    async def _listen_once(self, accept: Accept) -> bool:
+        """Connect and look after the connection until it must be built anew. False: it never stood."""
+        stood = False
+        try:
+            # The library would try a refused token for ever; asked by us, the refusal ends the listening.
+            await self._api.call("apps.connections.open", {}, token=self._settings.app_token.get_secret_value())
+            hearing = Hearing(accept, self, me=self._me, phrases=self._phrases)
+            async with _Line(self._settings, hearing, self._me).connected() as client:
+                stood = True
+                await self._watch(client)
+        except (ChatBusyError, TimeoutError) as err:
+            self._heard(well=False, why=str(err) or "no connection in time")
+        return stood
 
     async def _watch(self, client: SocketModeClient) -> None:
         """Look after a connection; returns when it must be built anew. The library has no event to wait for."""

@@ -26,7 +26,7 @@ from bridge.model import (
 )
 
 SLACK = Platform("slack")
-SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
+SPOKEN = (None, "file_share", "thread_broadcast", "me_message")
 """Subtypes of messages that are a person's words; every other one reports something about a message or a channel."""
 WORDS_BLOCK = "words"
 WORDS_INPUT = "words"

@@ -39,6 +39,8 @@ from bridge.rich import (
 
 SECTION = 3_000
 """Most characters of a section's text."""
+INDENT = "\u00a0" * 4
+"""Of what stands inside a list; ordinary blanks may be folded into one."""
 HAIR = "\u200a"
 ZERO_WIDTH = "\u200b"
 _MARKS = "*_~`"
@@ -103,8 +105,8 @@ class Pen:
         made = []
         for at, piece in enumerate(inner):
             lines = piece.text.split("\n")
-            first = f"{mark} {tick}{lines[0]}" if at == 0 else f"    {lines[0]}"
-            lines = [first.rstrip(), *(f"    {line}" for line in lines[1:])]
+            first = f"{mark} {tick}{lines[0]}" if at == 0 else f"{INDENT}{lines[0]}"
+            lines = [first.rstrip(), *(f"{INDENT}{line}" for line in lines[1:])]
             made.append(Piece("\n".join(lines)) if piece.kind in ("text", "head") else piece)
         return made
 

@@ -80,7 +80,7 @@ class Phrases:
 EN = Phrases(
     received="Received: {text}",
     away="Could not take it: the state store does not answer. Nothing was started or changed; please try again.",
-    away_words="Could not take your message: the state store does not answer. Nobody has read it; please send it again.",
+    away_words="Could not take your message: the state store does not answer. Nobody read it; please send it again.",
     form_failed="The form could not be opened. Please press the button again, or write in the thread.",
     empty_form="There is nothing in it yet.",
     send="Send",

@@ -353,6 +353,10 @@ class _Runs:
             if self._data.holder(self._data.leads.get(account)) == owner:
                 del self._data.leads[account]
 
+    async def leader(self, account: str) -> str:
+        async with self._data.call():
+            return self._data.holder(self._data.leads.get(account))
+
     async def lead(self, account: str, *, owner: str, ttl: float) -> bool:
         async with self._data.call():
             if self._data.holder(self._data.leads.get(account)) not in ("", owner):

@@ -144,6 +144,10 @@ class RedisRuns:
     async def leave(self, account: str, *, owner: str) -> None:
         await self._door.run(LEAVE, [self._keys.lead(account)], owner)
 
+    async def leader(self, account: str) -> str:
+        owner = await self._door.do("GET", self._keys.lead(account))
+        return owner.decode() if owner else ""
+
     async def lead(self, account: str, *, owner: str, ttl: float) -> bool:
         return bool(await self._door.run(LEAD, [self._keys.lead(account)], owner, _ms(ttl)))
 

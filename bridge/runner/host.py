@@ -143,14 +143,21 @@ class Attempt:
         """Keep the lease and hand in news for as long as the body runs."""
         async with asyncio.TaskGroup() as group:
             keeping = [
-                group.create_task(self._beat(), name="runner.beat"),
-                group.create_task(self._pump.run(), name="runner.pump"),
+                group.create_task(self._unless_fenced(self._beat()), name="runner.beat"),
+                group.create_task(self._unless_fenced(self._pump.run()), name="runner.pump"),
             ]
             try:
                 yield group
             finally:
                 for task in keeping:
                     task.cancel()
+
+    async def _unless_fenced(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except FencedError:
+            self._teller.silent = True  # at once: what ends now because of it must not be written either
+            raise
 
     async def _beat(self) -> None:
         while True:

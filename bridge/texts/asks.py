@@ -29,8 +29,6 @@ class AskTexts:
     over_budget: str
     withdrawn: str
     over: str
-    answer_by: str
-    answer: str
     pick_summary: str
     pick_body: str
     pick_quote: str
@@ -59,8 +57,6 @@ EN = AskTexts(
     over_budget="Not waited for: the run has used up its questions. The agent went on with its own judgment.",
     withdrawn="Withdrawn: the run was cut before an answer came. It may ask again.",
     over="The run is over; this question no longer waits.",
-    answer_by="Answer",
-    answer="Answer: {answer}",
     pick_summary="Is this an answer, or a note for the agent?",
     pick_body="Is this an answer, or a note for the agent? Nothing happens until you choose.",
     pick_quote="{who} wrote:",
@@ -89,8 +85,6 @@ ZH = AskTexts(
     over_budget="没有等待:这次运行的提问额度已用完。代理按自己的判断继续了。",
     withdrawn="已撤回:还没有回答,运行就被打断了。它可能会再问。",
     over="运行已结束,这个问题不再等待。",
-    answer_by="回答",
-    answer="回答:{answer}",
     pick_summary="这是回答,还是给代理的留言?",
     pick_body="这是回答,还是给代理的留言?你选择之前什么都不会发生。",
     pick_quote="{who} 写道:",

@@ -14,14 +14,11 @@ class ReplyTexts:
     unknown_person: str
     no_run_here: str
     not_built: str
-    no_such_command: str
     no_such_command_near: str
-    needs_words: str
     needs_answer: str
     no_open_ask: str
     which_ask: str
     no_such_ask: str
-    ask_gone: str
     late_answered: str
     late_declined: str
     late_timeout: str
@@ -41,7 +38,6 @@ class ReplyTexts:
     stale_button: str
     form_empty: str
     too_long: str
-    no_room: str
     oracle_over: str
 
     start_empty: str
@@ -64,14 +60,11 @@ EN = ReplyTexts(
     unknown_person="It is not known who you are, so nothing was done. Please try again.",
     no_run_here="There is no run in this thread. Start one with `/flower` and what you want done.",
     not_built="`!{command}` is not built yet. Nothing was done; `!help` shows what there is.",
-    no_such_command="There is no command `!{command}`. Nothing was done; `!help` shows all of them.",
     no_such_command_near="There is no command `!{command}`. Did you mean `!{near}`? Nothing was done.",
-    needs_words="`!{command}` needs words: `{example}`.",
     needs_answer="What is the answer? `!answer {number} your words`.",
     no_open_ask="No question is waiting for an answer.",
     which_ask="Several questions wait: {numbers}. Say which, for instance `!{command} {first}{tail}`.",
     no_such_ask="There is no question {number} waiting. Open now: {numbers}.",
-    ask_gone="{number} no longer waits for an answer.",
     late_answered="{number} was already answered by {who}: {answer}",
     late_declined="{number} was already skipped by {who}.",
     late_timeout="{number} timed out; the agent went on with its own judgment. You can still reply in the thread.",
@@ -92,7 +85,6 @@ EN = ReplyTexts(
     stale_button="This button is from an older state of the run and does nothing now.",
     form_empty="There were no words in it. Nothing was done.",
     too_long="That is {n} characters; at most {most} are taken. Nothing was done. Put it into a file in the workspace.",
-    no_room="The answer could not be matched to a question.",
     oracle_over="The run is over; the oracle looks only while it runs. See the messages above, or `!status`.",
     start_empty="What should be done? For example: `/flower write a small program that prints the first ten primes`",
     start_unknown="There is no option `--{option}`. Known: {known}. Nothing was started; to write it as "
@@ -115,14 +107,11 @@ ZH = ReplyTexts(
     unknown_person="无法确定你是谁,所以什么都没有做。请再试一次。",
     no_run_here="这个消息列里没有运行。用 `/flower` 加上要做的事来启动。",
     not_built="`!{command}` 还没有做好。什么都没有做;`!help` 列出现有的命令。",
-    no_such_command="没有命令 `!{command}`。什么都没有做;`!help` 列出全部命令。",
     no_such_command_near="没有命令 `!{command}`。是不是 `!{near}`?什么都没有做。",
-    needs_words="`!{command}` 后面要有话:`{example}`。",
     needs_answer="回答是什么?`!answer {number} 你的话`。",
     no_open_ask="没有问题在等待回答。",
     which_ask="有几个问题在等:{numbers}。请说明是哪个,例如 `!{command} {first}{tail}`。",
     no_such_ask="没有等待中的问题 {number}。现在开着的:{numbers}。",
-    ask_gone="{number} 已不再等待回答。",
     late_answered="{number} 已由 {who} 回答:{answer}",
     late_declined="{number} 已被 {who} 跳过。",
     late_timeout="{number} 已超时,代理按自己的判断继续了。你仍可以在消息列里回复。",
@@ -142,7 +131,6 @@ ZH = ReplyTexts(
     stale_button="这个按钮属于运行的旧状态,现在不起作用。",
     form_empty="里面没有文字。什么都没有做。",
     too_long="有 {n} 个字符,最多接受 {most} 个。什么都没有做。请把它放进工作区的文件里。",
-    no_room="这个回答对不上任何问题。",
     oracle_over="运行已结束,旁路只在运行期间可用。请看上面的消息,或 `!status`。",
     start_empty="要做什么?例如:`/flower 写一个小程序,打印前十个质数`",
     start_unknown="没有选项 `--{option}`。可用的:{known}。什么都没有启动;如果它是要求的一部分,请加引号,"

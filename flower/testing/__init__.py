@@ -8,7 +8,8 @@ async with ScriptedModel(story) as model:
 
 from flower.testing.driver import Played, UnansweredError, play
 from flower.testing.environment import inherited, scripted_env, scripted_surroundings
-from flower.testing.server import Asked, Failure, PortTakenError, ScriptedModel, StoryFailedError, same_session
+from flower.testing.hearing import Asked, Failure, StoryFailedError, same_session
+from flower.testing.server import PortTakenError, ScriptedModel
 from flower.testing.sink import RecordingSink
 from flower.testing.story import Call, Condition, Fault, Line, Part, Pattern, Story, StoryError, Usage
 from flower.testing.story_file import load_story, parse_story, read_story

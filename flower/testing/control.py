@@ -21,7 +21,8 @@ from aiohttp import web
 from flower.testing.story import Fault
 
 if TYPE_CHECKING:
-    from flower.testing.server import Asked, ScriptedModel
+    from flower.testing.hearing import Asked
+    from flower.testing.server import ScriptedModel
 
 _MOST_SECONDS = 120.0
 

@@ -20,6 +20,7 @@ from flower.testing.story import (
     Line,
     Part,
     Sight,
+    Spot,
     Story,
     UnknownVariableError,
     Usage,
@@ -223,7 +224,7 @@ class _Scene:
             choice, line = self.due.choice, spot[self.due.choice]
         else:
             choice, line, known = self._chosen(known)
-        name = line.name or str(self.due.spot + 1)
+        name = name_of(spot, self.due.spot, choice)
         place = Place(spot=self.due.spot, choice=choice)
         return self._said(line, name, known, place=place, leads_to=self._target(line, Place(spot=self.due.spot)))
 
@@ -234,7 +235,7 @@ class _Scene:
             if match.ok:
                 return choice, line, match.variables
             reasons.append(match.missing)
-        raise _RefusedError(f"no line fits here ({'; '.join(reasons)})", spot[0].name or str(self.due.spot + 1))
+        raise _RefusedError(f"no line fits here ({'; '.join(reasons)})", name_of(spot, self.due.spot, 0))
 
     def _target(self, line: Line, here: Place) -> Place:
         match line.then:
@@ -326,8 +327,23 @@ def _first(*values: float | None) -> float | None:
     return next((value for value in values if value is not None), None)
 
 
+def name_of(spot: Spot, number: int, choice: int) -> str:
+    """The name of a line, or its number in the part (from 1); an alternative's is set off with a stroke."""
+    return spot[choice].name or (f"{number + 1}/{choice + 1}" if choice else str(number + 1))
+
+
 def lines_of(part: Part) -> Iterator[str]:
     """The names of a part's lines, as plans name them."""
-    for n, spot in enumerate(part.lines):
-        yield from (line.name or str(n + 1) for line in spot)
+    for number, spot in enumerate(part.lines):
+        yield from (name_of(spot, number, choice) for choice in range(len(spot)))
     yield from (line.name or f"anytime-{n + 1}" for n, line in enumerate(part.anytime))
+
+
+def require(story: Story, what: str) -> None:
+    """Raises KeyError if a story has no such part (`work`), line (`work.plan`) or alternative (`work.fork/2`)."""
+    part, _, line = what.partition(".")
+    known = {each.name: each for each in story.parts}
+    if part not in known:
+        raise KeyError(f"the story has no part {part!r}; there are {', '.join(known)}")
+    if line and line not in lines_of(known[part]):
+        raise KeyError(f"part {part} has no line {line!r}; there are {', '.join(lines_of(known[part]))}")

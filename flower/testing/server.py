@@ -8,9 +8,7 @@ import errno
 import json
 import secrets
 import time
-from collections import Counter, deque
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,90 +26,22 @@ from flower.testing.answer import (
     stop_of,
 )
 from flower.testing.control import routes
-from flower.testing.conversation import Conversation, Result, read
-from flower.testing.director import Memory, Plan, Refusal, Served, direct, lines_of
+from flower.testing.conversation import Conversation, read
+from flower.testing.director import Memory, Plan, Refusal, Served, direct
+from flower.testing.hearing import Asked, Failure, Hearing
+from flower.testing.steering import Steering
 from flower.testing.story import Fault, Story
 from flower.testing.tokens import TokenEntry, to_line
 
 MOST_BYTES = 64 << 20
 """Of a request body."""
-KEPT_BODIES = 500
-"""Requests of which the whole body is kept; of older ones only what was read out of it."""
 _PROBE_TOKENS = 16
 _CLOSING_SECONDS = 0.5
 _TAKEN = (errno.EADDRINUSE, errno.EACCES)
 
 
-class StoryFailedError(AssertionError):
-    """Something was asked of the model that the story does not know, or a request that the API would refuse."""
-
-
 class PortTakenError(OSError):
     """Somebody else listens on the port."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """A request that the story had no answer for."""
-
-    at: float
-    session: str
-    agent: str
-    part: str
-    line: str
-    why: str
-    asked: str
-    """The beginning of what the agent was told last."""
-
-    def __str__(self) -> str:
-        who = ".".join(filter(None, (self.part, self.line))) or "nobody in the story"
-        return f"{who}: {self.why}; asked: {self.asked!r}"
-
-
-@dataclass(slots=True, kw_only=True)
-class Asked:
-    """One request to the model, as it was heard and what became of it."""
-
-    number: int
-    at: float
-    conversation: Conversation
-    part: str = ""
-    line: str = ""
-    prompt: str = ""
-    """What was said to the agent since its last answer, without reminders."""
-    results: tuple[Result, ...] = ()
-    outcome: str = "waiting"
-    """`waiting`, then `served`, `refused`, `error <status>`, `drop`, `hang`, `break`, or `cut` where the program
-    left."""
-
-    @property
-    def session(self) -> str:
-        return self.conversation.session
-
-    @property
-    def agent(self) -> str:
-        return self.conversation.agent
-
-    @property
-    def label(self) -> str:
-        return f"{self.part}.{self.line}"
-
-    @property
-    def result(self) -> str:
-        """The text of the newest tool results."""
-        return "\n".join(result.text for result in self.results)
-
-
-def same_session(*asked: Asked) -> bool:
-    """Whether requests belong to one conversation of one agent."""
-    return len({(each.session, each.agent) for each in asked}) == 1
-
-
-@dataclass(slots=True)
-class _Waiter:
-    what: str
-    times: int
-    heard: asyncio.Future[Asked] = field(repr=False)
 
 
 class ScriptedModel:
@@ -143,15 +73,14 @@ class ScriptedModel:
         self.token_log = None if token_log is None else Path(token_log)
         self.strict = strict
         self.tokens: list[TokenEntry] = []
-        self.failures: list[Failure] = []
-        self.requests: list[Asked] = []
+        self._hearing = Hearing(story)
+        self._steering = Steering(story)
         self._memory = Memory()
         self._name = secrets.token_hex(4)
         self._served = 0
-        self._met: Counter[tuple[str, str, int, str]] = Counter()
-        self._faults: dict[str, deque[Fault]] = {}
-        self._paused: dict[str, asyncio.Event] = {}
-        self._waiters: list[_Waiter] = []
+        self._in_flight = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._runner: web.AppRunner | None = None
 
     # -- its life -------------------------------------------------------------------------------------------------
@@ -169,15 +98,10 @@ class ScriptedModel:
         """
         if self.token_log is not None:
             self.token_log.open("a", encoding="utf-8").close()
-        app = web.Application(client_max_size=MOST_BYTES)
-        app.router.add_post("/v1/messages", self._messages)
-        app.router.add_post("/v1/messages/count_tokens", self._count_tokens)
-        app.router.add_get("/v1/models", self._models)
-        app.router.add_route("HEAD", "/", self._alive)
-        app.add_routes(routes(self))
-        app.router.add_route("*", "/{tail:.*}", self._unknown)
         # A handler ends when the program leaves: a paused or hanging request does not outlive it.
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=_CLOSING_SECONDS)
+        runner = web.AppRunner(
+            self._app(), access_log=None, handler_cancellation=True, shutdown_timeout=_CLOSING_SECONDS
+        )
         await runner.setup()
         try:
             await web.TCPSite(runner, self.host, self.port).start()
@@ -193,8 +117,7 @@ class ScriptedModel:
         """Stop listening and cut what is in flight. Twice is harmless."""
         runner, self._runner = self._runner, None
         if runner is not None:
-            for gate in self._paused.values():
-                gate.set()
+            self._steering.release_all()
             await runner.cleanup()
 
     async def __aenter__(self) -> Self:
@@ -208,20 +131,32 @@ class ScriptedModel:
         if self.strict and error is None:
             self.check()
 
+    # -- what a test can ask --------------------------------------------------------------------------------------
+
+    @property
+    def requests(self) -> list[Asked]:
+        """Every request to the model, in order."""
+        return self._hearing.requests
+
+    @property
+    def failures(self) -> list[Failure]:
+        """What the story had no answer for, and what the API would have refused."""
+        return self._hearing.failures
+
     def check(self) -> None:
         """Raise if the story failed.
 
         Raises:
             StoryFailedError: with every failure.
         """
-        if self.failures:
-            raise StoryFailedError("the story failed:\n" + "\n".join(f"- {each}" for each in self.failures))
-
-    # -- what a test can ask --------------------------------------------------------------------------------------
+        self._hearing.check()
 
     def asked_of(self, what: str = "", *, session: str | None = None) -> list[Asked]:
-        """Return the requests so far of a part (`work`) or of one line (`work.plan`), of all if empty."""
-        return [each for each in self.requests if _fits(each, what) and (session is None or each.session == session)]
+        """Return the requests so far of a part (`work`) or of one line (`work.plan`), of all if empty.
+
+        The name of a place counts for all its alternatives, that of an alternative (`work.fork/2`) for itself.
+        """
+        return self._hearing.of(what, session)
 
     async def asked(self, what: str, times: int = 1, *, timeout: float = 10.0) -> Asked:
         """Wait until a part or a line was asked so many times in all, and return that request.
@@ -232,20 +167,16 @@ class ScriptedModel:
             TimeoutError: it was not; says what was asked instead.
             KeyError: the story has no such part or line.
         """
-        self._require(what)
-        waiter = _Waiter(what, times, asyncio.get_running_loop().create_future())
-        self._waiters.append(waiter)
-        try:
-            self._serve_waiters()
-            async with asyncio.timeout(timeout):
-                return await waiter.heard
-        except TimeoutError:
-            heard = ", ".join(each.label for each in self.requests[-10:]) or "nothing"
-            raise TimeoutError(
-                f"{what} was asked {len(self.asked_of(what))} times in {timeout:g} s, not {times}; last: {heard}"
-            ) from None
-        finally:
-            self._waiters.remove(waiter)
+        return await self._hearing.wait(what, times, timeout)
+
+    async def settled(self, *, timeout: float = 10.0) -> None:
+        """Wait until no request is being answered: then its outcome and its tokens stand.
+
+        Raises:
+            TimeoutError: one is still in flight.
+        """
+        async with asyncio.timeout(timeout):
+            await self._idle.wait()
 
     def pause(self, what: str) -> None:
         """Let every request of a part or a line wait, unanswered, until `release`.
@@ -253,13 +184,11 @@ class ScriptedModel:
         Raises:
             KeyError: the story has no such part or line.
         """
-        self._require(what)
-        self._paused.setdefault(what, asyncio.Event())
+        self._steering.pause(what)
 
     def release(self, what: str) -> None:
         """Let paused requests go on. Harmless if there are none."""
-        if gate := self._paused.pop(what, None):
-            gate.set()
+        self._steering.release(what)
 
     @contextlib.asynccontextmanager
     async def paused(self, what: str) -> AsyncIterator[None]:
@@ -277,47 +206,55 @@ class ScriptedModel:
             KeyError: the story has no such part or line.
             ValueError: `times` is None; that belongs into a story.
         """
-        self._require(what)
-        if fault.times is None:
-            raise ValueError("a fault that is injected needs `times`")
-        self._faults.setdefault(what, deque()).extend([fault] * fault.times)
+        self._steering.inject(what, fault)
 
     def state(self) -> dict[str, Any]:
         """What has happened so far, as plain values: for another process that looks on."""
-        conversations: dict[tuple[str, str], dict[str, Any]] = {}
-        for each in self.requests:
-            entry = conversations.setdefault(
-                (each.session, each.agent),
-                {"session": each.session, "agent": each.agent, "part": each.part, "lines": [], "model": ""},
-            )
-            entry["lines"].append({"line": each.line, "outcome": each.outcome})
-            entry["model"] = each.conversation.model
         return {
             "story": self.story.title,
             "parts": [part.name for part in self.story.parts],
             "requests": len(self.requests),
             "served": self._served,
             "failures": len(self.failures),
-            "paused": sorted(self._paused),
-            "conversations": list(conversations.values()),
+            "paused": self._steering.paused,
+            "conversations": self._hearing.conversations(),
         }
 
     # -- requests -------------------------------------------------------------------------------------------------
 
+    def _app(self) -> web.Application:
+        app = web.Application(client_max_size=MOST_BYTES)
+        app.router.add_post("/v1/messages", self._messages)
+        app.router.add_post("/v1/messages/count_tokens", self._count_tokens)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_route("HEAD", "/", self._alive)
+        app.add_routes(routes(self))
+        app.router.add_route("*", "/{tail:.*}", self._unknown)
+        return app
+
     async def _messages(self, http: web.Request) -> web.StreamResponse:
+        self._in_flight += 1
+        self._idle.clear()
+        try:
+            return await self._respond(http)
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._idle.set()
+
+    async def _respond(self, http: web.Request) -> web.StreamResponse:
         body = await _json(http)
         headers = {name.lower(): value for name, value in http.headers.items()}
         if flaws := request_rules.flaws(body):
             conversation = read(body if isinstance(body, Mapping) else {}, headers)
-            asked = self._hear(conversation, Refusal(why=f"the API would refuse this: {'; '.join(flaws)}"))
-            return self._refuse(asked, flaws[0])
+            return self._refuse(conversation, Refusal(why=f"the API would refuse this: {'; '.join(flaws)}"))
         conversation = read(body, headers)
         decision = direct(self.story, conversation, self._memory)
-        if isinstance(decision, Refusal) and _is_probe(body, conversation):
-            return web.json_response(_probe_answer(conversation.model))
-        asked = self._hear(conversation, decision)
         if isinstance(decision, Refusal):
-            return self._refuse(asked, decision.why)
+            if _is_probe(body, conversation):
+                return web.json_response(_probe_answer(conversation.model))
+            return self._refuse(conversation, decision)
+        asked = self._hearing.hear(conversation, decision)
         try:
             return await self._play(http, asked, decision)
         except (ConnectionError, asyncio.CancelledError):
@@ -325,72 +262,25 @@ class ScriptedModel:
                 asked.outcome = "cut"
             raise
 
+    def _refuse(self, conversation: Conversation, refusal: Refusal) -> web.Response:
+        asked = self._hearing.hear(conversation, refusal)
+        failure = self._hearing.fail(asked, refusal.why)
+        return _error(asked, 400, f"scripted model: {failure}", kind="invalid_request_error")
+
     async def _play(self, http: web.Request, asked: Asked, plan: Plan) -> web.StreamResponse:
-        await self._gate(asked)
-        fault = self._fault_for(asked, plan)
+        await self._steering.pass_gates(asked)
+        fault = self._steering.fault_for(asked, plan)
         if fault is not None and fault.kind == "error":
-            return self._fail(asked, fault)
+            return _fail(asked, fault)
         await self._sleep(plan.delay)
-        answer = self._answer(asked, plan)
         if fault is not None and not asked.conversation.stream:
-            return await self._fail_whole(http, asked, fault)
+            return await _fail_whole(http, asked, fault)
+        answer = self._answer(asked, plan)
         if asked.conversation.stream:
             return await self._stream(http, asked, answer, fault)
         self._book(asked, answer)
         asked.outcome = "served"
         return web.json_response(answer.message(), headers=_request_id(asked))
-
-    def _hear(self, conversation: Conversation, decision: Plan | Refusal) -> Asked:
-        position = max((n for n, turn in enumerate(conversation.turns) if turn.is_answer), default=-1)
-        news = conversation.since(position)
-        asked = Asked(
-            number=len(self.requests) + 1,
-            at=time.time(),
-            conversation=conversation,
-            part=decision.part,
-            line=decision.line,
-            prompt=news.prompt,
-            results=news.results,
-        )
-        self.requests.append(asked)
-        if len(self.requests) > KEPT_BODIES:
-            _forget_body(self.requests[-KEPT_BODIES - 1])
-        self._serve_waiters()
-        return asked
-
-    def _refuse(self, asked: Asked, why: str) -> web.Response:
-        asked.outcome = "refused"
-        told = (asked.prompt or asked.result)[:300]
-        failure = Failure(
-            at=asked.at,
-            session=asked.session,
-            agent=asked.agent,
-            part=asked.part,
-            line=asked.line,
-            why=why,
-            asked=told,
-        )
-        # The program repeats a refused request a few times within a moment; it is one failure.
-        if not any(
-            (old.session, old.agent, str(old)) == (asked.session, asked.agent, str(failure)) for old in self.failures
-        ):
-            self.failures.append(failure)
-        return _error(asked, 400, f"scripted model: {failure}", kind="invalid_request_error")
-
-    def _fail(self, asked: Asked, fault: Fault) -> web.Response:
-        asked.outcome = f"error {fault.status}"
-        headers = {} if fault.retry_after is None else {"retry-after": f"{fault.retry_after:g}"}
-        return _error(asked, fault.status, fault.message, kind=fault.type, headers=headers)
-
-    async def _fail_whole(self, http: web.Request, asked: Asked, fault: Fault) -> web.Response:
-        """A fault of the stream, for a request that wants none."""
-        asked.outcome = fault.kind
-        if fault.kind == "break":
-            return _error(asked, 529, fault.message, kind=fault.type or "overloaded_error")
-        if fault.kind == "hang":
-            await asyncio.sleep(fault.seconds)
-        _abort(http)
-        return web.Response()
 
     async def _stream(self, http: web.Request, asked: Asked, answer: Answer, fault: Fault | None) -> web.StreamResponse:
         response = web.StreamResponse(
@@ -407,37 +297,31 @@ class ScriptedModel:
         await response.prepare(http)
         sent: list[Beat] = []
         try:
-            for beat in answer.beats():
-                if fault is not None and len(sent) >= fault.after:
-                    break
-                await self._sleep(beat.wait)
-                if beat.name == "message_delta":
-                    self._book(asked, answer)
-                    asked.outcome = "served"
-                await response.write(beat.encoded())
-                sent.append(beat)
+            await self._send(response, asked, answer, sent, most=None if fault is None else fault.after)
             if fault is not None:
-                await self._fail_midway(http, response, asked, fault)
+                await _fail_midway(http, response, asked, fault)
         except (ConnectionError, asyncio.CancelledError):
-            if asked.outcome == "waiting" and sent:
-                asked.outcome = "cut"
+            if asked.outcome in ("waiting", "hang") and sent:
+                asked.outcome = "cut" if asked.outcome == "waiting" else "hang"
                 self._book(asked, answer, sent=sent)
             raise
         with contextlib.suppress(ConnectionError):
             await response.write_eof()
         return response
 
-    async def _fail_midway(self, http: web.Request, response: web.StreamResponse, asked: Asked, fault: Fault) -> None:
-        asked.outcome = fault.kind
-        if fault.kind == "break":
-            body = {"error": {"type": fault.type or "overloaded_error", "message": fault.message}}
-            await response.write(Beat(name="error", data=body).encoded())
-            return
-        if fault.kind == "hang":
-            await _silence(response, fault)
-        _abort(http)
-
-    # -- answers --------------------------------------------------------------------------------------------------
+    async def _send(
+        self, response: web.StreamResponse, asked: Asked, answer: Answer, sent: list[Beat], *, most: int | None
+    ) -> None:
+        for beat in answer.beats():
+            if most is not None and len(sent) >= most:
+                return
+            await self._sleep(beat.wait)
+            if beat.name == "message_delta":
+                # Before the end of it is sent, so that nobody can be quicker than the log.
+                self._book(asked, answer)
+                asked.outcome = "served"
+            await response.write(beat.encoded())
+            sent.append(beat)
 
     def _answer(self, asked: Asked, plan: Plan) -> Answer:
         self._served += 1
@@ -453,7 +337,7 @@ class ScriptedModel:
         )
 
     def _book(self, asked: Asked, answer: Answer, *, sent: Sequence[Beat] | None = None) -> None:
-        """Write an answer into the token log: before its end is sent, so that nobody can be quicker than the log."""
+        """Write an answer into the token log; `sent` is what went out of one that the program cut."""
         entry = TokenEntry(
             at=time.time(),
             session=asked.session,
@@ -472,41 +356,9 @@ class ScriptedModel:
             with self.token_log.open("a", encoding="utf-8") as file:
                 file.write(to_line(entry))
 
-    def _fault_for(self, asked: Asked, plan: Plan) -> Fault | None:
-        for what in (asked.label, asked.part):
-            if waiting := self._faults.get(what):
-                return waiting.popleft()
-        # Counted at one point of one conversation: a retry comes there again, a resume too, another run does not.
-        point = (asked.session, asked.agent, plan.after, plan.line)
-        met = self._met[point]
-        self._met[point] += 1
-        for fault in plan.faults:
-            if fault.times is None or met < fault.times:
-                return fault
-            met -= fault.times
-        return None
-
-    async def _gate(self, asked: Asked) -> None:
-        while gate := next((self._paused[what] for what in (asked.part, asked.label) if what in self._paused), None):
-            await gate.wait()
-
     async def _sleep(self, seconds: float) -> None:
         if self.speed and seconds:
             await asyncio.sleep(seconds / self.speed)
-
-    def _serve_waiters(self) -> None:
-        for waiter in self._waiters:
-            found = self.asked_of(waiter.what)
-            if len(found) >= waiter.times and not waiter.heard.done():
-                waiter.heard.set_result(found[waiter.times - 1])
-
-    def _require(self, what: str) -> None:
-        part, _, line = what.partition(".")
-        known = {each.name: each for each in self.story.parts}
-        if part not in known:
-            raise KeyError(f"the story has no part {part!r}; there are {', '.join(known)}")
-        if line and line not in lines_of(known[part]):
-            raise KeyError(f"part {part} has no line {line!r}; there are {', '.join(lines_of(known[part]))}")
 
     # -- the rest of the API --------------------------------------------------------------------------------------
 
@@ -521,16 +373,8 @@ class ScriptedModel:
 
     async def _unknown(self, http: web.Request) -> web.Response:
         where = f"{http.method} {http.path}"
-        self.failures.append(
-            Failure(at=time.time(), session="", agent="", part="", line="", why=f"no such endpoint: {where}", asked="")
-        )
+        self._hearing.fail_unheard(f"no such endpoint: {where}")
         return web.json_response(error_body(404, f"scripted model: there is no {where}"), status=404)
-
-
-def _fits(asked: Asked, what: str) -> bool:
-    part, _, line = what.partition(".")
-    # A line said behind one of `anytime` has both names.
-    return (not part or asked.part == part) and (not line or line in (asked.line, *asked.line.split("+")))
 
 
 async def _json(http: web.Request) -> Any:
@@ -555,12 +399,43 @@ def _request_id(asked: Asked) -> dict[str, str]:
     return {"request-id": f"req_scripted{asked.number:06d}"}
 
 
+# -- what goes wrong ------------------------------------------------------------------------------------------------
+
+
 def _error(
     asked: Asked, status: int, message: str, *, kind: str = "", headers: Mapping[str, str] | None = None
 ) -> web.Response:
     named = _request_id(asked)
     body = error_body(status, message, kind=kind, request=named["request-id"])
     return web.json_response(body, status=status, headers={**named, **(headers or {})})
+
+
+def _fail(asked: Asked, fault: Fault) -> web.Response:
+    asked.outcome = f"error {fault.status}"
+    headers = {} if fault.retry_after is None else {"retry-after": f"{fault.retry_after:g}"}
+    return _error(asked, fault.status, fault.message, kind=fault.type, headers=headers)
+
+
+async def _fail_whole(http: web.Request, asked: Asked, fault: Fault) -> web.Response:
+    """A fault of the stream, for a request that wants none."""
+    asked.outcome = fault.kind
+    if fault.kind == "break":
+        return _error(asked, 529, fault.message, kind=fault.type or "overloaded_error")
+    if fault.kind == "hang":
+        await asyncio.sleep(fault.seconds)
+    _abort(http)
+    return web.Response()
+
+
+async def _fail_midway(http: web.Request, response: web.StreamResponse, asked: Asked, fault: Fault) -> None:
+    asked.outcome = fault.kind
+    if fault.kind == "break":
+        body = {"error": {"type": fault.type or "overloaded_error", "message": fault.message}}
+        await response.write(Beat(name="error", data=body).encoded())
+        return
+    if fault.kind == "hang":
+        await _silence(response, fault)
+    _abort(http)
 
 
 async def _silence(response: web.StreamResponse, fault: Fault) -> None:
@@ -575,17 +450,3 @@ async def _silence(response: web.StreamResponse, fault: Fault) -> None:
 def _abort(http: web.Request) -> None:
     if http.transport is not None:
         http.transport.abort()
-
-
-def _forget_body(asked: Asked) -> None:
-    old = asked.conversation
-    asked.conversation = Conversation(
-        session=old.session,
-        agent=old.agent,
-        parent=old.parent,
-        model=old.model,
-        stream=old.stream,
-        system="",
-        tools=old.tools,
-        turns=(),
-    )

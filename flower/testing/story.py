@@ -349,12 +349,13 @@ class Part:
             raise StoryError(f"part {self.name}: two places are named {twice[0]!r}")
         if clash := RESERVED.intersection(named):
             raise StoryError(f"part {self.name}: {min(clash)!r} is no name for a line, it is a word of `then`")
-        for line in (*self.anytime, *(line for spot in self.lines for line in spot)):
+        for line in self.all_lines():
             if line.then not in RESERVED and line.then not in named:
                 known = ", ".join([*named, *sorted(RESERVED)])
-                raise StoryError(
-                    f"{line.place or self.name}: `then` leads to {line.then!r}, which there is not ({known})"
-                )
+                raise StoryError(f"{line.place or self.name}: `then` leads to {line.then!r}; there are: {known}")
+        for line in self.anytime:
+            if line.when == Condition():
+                raise StoryError(f"{line.place or self.name}: a line of `anytime` needs `when`, or it is always said")
 
     def spot_named(self, name: str) -> int:
         return next(n for n, spot in enumerate(self.lines) if spot[0].name == name)

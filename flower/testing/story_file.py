@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -278,9 +278,8 @@ def _spot(at: _At) -> Spot:
 
 
 def _named(line: Line, name: str, n: int) -> Line:
-    """The name of the place is that of its first line; the others keep their own, or get a number."""
-    values = {each.name: getattr(line, each.name) for each in fields(Line)}
-    return Line(**(values | {"name": name if n == 0 else line.name or f"{name}-{n + 1}"}))
+    """The name of the place is that of its first line; the others add their own, or a number."""
+    return replace(line, name=name if n == 0 else f"{name}/{line.name or n + 1}")
 
 
 _LINE = (

@@ -124,8 +124,8 @@ async def test_a_dead_runner_is_noted_as_lost_and_its_open_ask_withdrawn(bench: 
     bench.clock.advance(21)
     await bench.starter.look_after(record.run, [(fence, "q1", "A or B?")])
     news = await bench.news(record.run)
-    assert [item.payload["state"] for item in news[-2:]] == ["lost", "withdrawn"]
-    assert (news[-1].payload["fence"], news[-1].payload["id"], news[-1].text) == (fence, "q1", "A or B?")
+    assert [item.payload["state"] for item in news[-2:]] == ["withdrawn", "lost"]
+    assert (news[-2].payload["fence"], news[-2].payload["id"], news[-2].text) == (fence, "q1", "A or B?")
     with pytest.raises(FencedError):  # the old runner, should it still live, writes nothing more
         await bench.store.events.append(record.run, [News(seq=9, fence=fence, at=0, kind="text")], fence=fence)
 

@@ -309,6 +309,14 @@ async def test_one_leads_an_account_until_it_leaves(store: Store) -> None:
 
 
 @pytest.mark.case("DL-8")
+async def test_who_leads_an_account_can_be_asked(store: Store) -> None:
+    assert await store.runs.leader("slack-T1") == ""
+    await store.runs.lead("slack-T1", owner="a", ttl=30)
+    assert await store.runs.leader("slack-T1") == "a"
+    await store.runs.leave("slack-T1", owner="a")
+    assert await store.runs.leader("slack-T1") == ""
+
+
 async def test_a_leader_that_falls_silent_is_followed(store: Store) -> None:
     await store.runs.lead("slack-T1", owner="a", ttl=0.001)
     async with asyncio.timeout(5):

@@ -1,0 +1,246 @@
+"""Hooks: the rules that must hold every time, enforced by code and not by prompt (behaviour 11).
+
+A hook that lets a call pass returns `{}`. Every guard fails closed: a callback that raises would otherwise let the
+call through (`on_failure="block"`). The bundled program reads a matcher made of letters, digits, `_` and `|` as a
+list of exact names, and anything else as a regular expression that may match anywhere in the name; a real test holds
+this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from claude_agent_sdk import AgentDefinition, HookMatcher
+from claude_agent_sdk.types import HookCallback
+
+from flower import texts
+from flower.core.workbench import Workbench
+from flower.stores.ephemeral import is_ephemeral
+
+HANDS_ON = "Bash|Write|Edit|NotebookEdit"
+WRITE_ONLY = "Write|Edit|NotebookEdit"
+BULKY = "Bash|Read|Grep|Glob|WebFetch|WebSearch"
+
+_SOME_ROLE = "这个角色"
+_SHOWN = 400
+_MARK = "_flower_isolate"
+_LATER = "isolating subagents in worktrees is not built yet: it comes with a later version"
+
+_Data = Mapping[str, Any]
+_Output = dict[str, Any]
+
+
+def whitelist_guard(allowed: list[str] | None, *, role: str = _SOME_ROLE) -> HookMatcher | None:
+    """Make `allowed_tools` exclusive for the four hands-on tools, on the main thread.
+
+    A rule such as `Bash(git status:*)` leaves the tool to the program's own permissions. None if nothing is to be
+    blocked.
+    """
+    granted = {rule.partition("(")[0] for rule in allowed or []}
+    banned = [tool for tool in HANDS_ON.split("|") if tool not in granted]
+    if not banned:
+        return None
+    words = texts.current().hooks
+    named = words.some_role if role == _SOME_ROLE else role
+
+    async def refuse(data: _Data) -> _Output:
+        if not _on_main_thread(data):
+            return {}
+        return _denied(words.whitelist.format(role=named, tool=data["tool_name"]))
+
+    return _matcher("|".join(banned), refuse)
+
+
+def delegate_guard(*, tools: str = HANDS_ON, allow_glance: bool = False) -> HookMatcher:
+    """Refuse hands-on tools on the main thread and point the way: send a subagent.
+
+    `tools` is a matcher as in the module's docstring. With `allow_glance` a Bash command that only looks passes.
+    """
+    return _delegate(tools, allow_glance, texts.current().hooks.artifacts)
+
+
+def index_guard(workbench: Workbench) -> HookMatcher:
+    """Rewrite the index when a file inside the workbench was written. Never has an opinion."""
+
+    def inside(path: str, cwd: str | None) -> bool:
+        return Path(cwd or workbench.workspace, path).resolve().is_relative_to(workbench.root)
+
+    async def refresh(data: _Data) -> _Output:
+        path = str(data.get("tool_input", {}).get("file_path") or "")
+        # A bad path or a full disk must not turn a finished write into an error.
+        with suppress(OSError, ValueError):
+            if path and inside(path, data.get("cwd")):
+                workbench.refresh()
+        return {}
+
+    return _matcher("Write|Edit", refresh)
+
+
+def spill_guard(
+    workbench: Workbench, *, threshold: int = 4000, tools: str = BULKY, main_only: bool = False
+) -> HookMatcher:
+    """Put results of `threshold` characters or more into a file, before the model sees them (behaviour 11.1).
+
+    The replacement keeps the structure of the tool's output, else the program drops it without a word. A call that
+    reads the spill directory passes as it is: spilling the full text again would loop for ever.
+    """
+    spill = _Spill(workbench=workbench, threshold=threshold, text=texts.current().hooks.spilled)
+
+    async def shorten(data: _Data) -> _Output:
+        if (main_only and not _on_main_thread(data)) or spill.is_read_by(data.get("tool_input")):
+            return {}
+        output = data.get("tool_response")
+        try:
+            short = spill.shortened(output)
+        except OSError:
+            return {}  # the long text costs context, a blocked result would cost the turn
+        if short == output:
+            return {}
+        return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": short}}
+
+    return _matcher(tools, shorten)
+
+
+def isolate_guard(agents: dict[str, AgentDefinition], *, on_inject: Any = None) -> HookMatcher:
+    """Give marked roles a worktree of their own.
+
+    Raises:
+        NotImplementedError: always, until isolation is built.
+    """
+    raise NotImplementedError(_LATER)
+
+
+def isolated(agent: AgentDefinition, flag: bool = True) -> AgentDefinition:
+    """Mark a definition for isolation and return the same object.
+
+    The mark is an attribute and no field, so the SDK's serialisation never sees it; `dataclasses.replace` loses it.
+    """
+    object.__setattr__(agent, _MARK, flag)
+    return agent
+
+
+def wants_isolation(agent: AgentDefinition | None) -> bool:
+    return bool(getattr(agent, _MARK, False))
+
+
+def workbench_hooks(
+    workbench: Workbench,
+    *,
+    delegate_only: bool = True,
+    spill_threshold: int | None = 4000,
+    agents: dict[str, AgentDefinition] | None = None,
+    allow_glance: bool = False,
+) -> dict[str, list[HookMatcher]]:
+    """The hooks of a runtime with a workbench. Events without a hook are left out.
+
+    Raises:
+        NotImplementedError: an agent is marked for isolation, which is not built yet.
+    """
+    if any(wants_isolation(agent) for agent in (agents or {}).values()):
+        raise NotImplementedError(_LATER)
+    hooks: dict[str, list[HookMatcher]] = {}
+    if delegate_only:
+        hooks["PreToolUse"] = [_delegate(HANDS_ON, allow_glance, f"{workbench.show(workbench.artifacts)}/")]
+    hooks["PostToolUse"] = [index_guard(workbench)]
+    if spill_threshold:
+        hooks["PostToolUse"].append(spill_guard(workbench, threshold=spill_threshold))
+    return hooks
+
+
+def merge_hooks(*groups: dict[str, list[Any]] | None) -> dict[str, list[Any]]:
+    """Concatenate by event name, in order. Inputs stay as they are, nothing is deduplicated."""
+    merged: dict[str, list[Any]] = {}
+    for group in groups:
+        for event, matchers in (group or {}).items():
+            merged.setdefault(event, []).extend(matchers)
+    return merged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spill:
+    """The directory where long output lies, and what stands in its place."""
+
+    workbench: Workbench
+    threshold: int
+    text: str
+
+    @property
+    def place(self) -> Path:
+        return self.workbench.root / "spill"
+
+    def is_read_by(self, tool_input: Any) -> bool:
+        """Both forms count: the pointer shows a relative path inside the workspace (D11)."""
+        names = {str(self.place), self.workbench.show(self.place)}
+        return any(name in text for text in _strings(tool_input) for name in names)
+
+    def shortened(self, output: Any) -> Any:
+        """Long strings replaced, at any depth of nested dicts. What may hold an image stays: lists, and base64."""
+        if isinstance(output, str) and len(output) >= self.threshold:
+            return self._put_away(output)
+        if isinstance(output, dict) and not output.get("isImage"):
+            return {name: inner if name == "base64" else self.shortened(inner) for name, inner in output.items()}
+        return output
+
+    def _put_away(self, output: str) -> str:
+        content = output.encode(errors="surrogatepass")
+        file = self.place / f"{hashlib.sha256(content).hexdigest()[:16]}.txt"
+        if not file.exists():
+            self.place.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        head = output[:_SHOWN].replace("\n", " ")
+        return self.text.format(size=len(output), path=self.workbench.show(file), shown=_SHOWN, head=head)
+
+
+def _delegate(tools: str, allow_glance: bool, artifacts: str) -> HookMatcher:
+    """The denial names the artifacts directory as the workbench shows it: it may lie elsewhere (D22)."""
+    words = texts.current().hooks
+
+    async def refuse(data: _Data) -> _Output:
+        if not _on_main_thread(data):
+            return {}
+        tool = data["tool_name"]
+        glancing = allow_glance and tool == "Bash"
+        if glancing and is_ephemeral(str(data.get("tool_input", {}).get("command") or "")):
+            return {}
+        way = words.delegate.format(tool=tool, artifacts=artifacts)
+        return _denied(f"{way}\n{words.glance_only}" if glancing else way)
+
+    return _matcher(tools, refuse)
+
+
+def _matcher(tools: str, decide: Callable[[_Data], Awaitable[_Output]]) -> HookMatcher:
+    async def hook(data: _Data, _tool_use_id: str | None, _context: Any) -> _Output:
+        return await decide(data)
+
+    # The SDK's union of typed dicts, one per event, says less than the table of behaviour 11.
+    return HookMatcher(matcher=tools, hooks=[cast("HookCallback", hook)], on_failure="block")
+
+
+def _on_main_thread(data: _Data) -> bool:
+    return not data.get("agent_id")
+
+
+def _denied(reason: str) -> _Output:
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": reason,
+        }
+    }
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _strings(inner)

@@ -1,0 +1,69 @@
+"""The accounts file of a run folder: one row per step attempt, merged across processes (behaviour 15.5)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flower.core.disk import write_whole
+
+if sys.platform != "win32":
+    import fcntl
+
+Row = Mapping[str, Any]
+
+LOCK_SECONDS = 2.0
+"""How long a writer waits for another process; then it writes all the same, since the file is replaced whole."""
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Read the rows; a missing or broken file counts as empty."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def merged(rows: Sequence[Row], run: str, own: Sequence[Row]) -> list[Row]:
+    """Replace the rows of `run` by `own`; those of other runs stay, before them."""
+    return [*(row for row in rows if row.get("run") != run), *({**row, "run": run} for row in own)]
+
+
+def write(path: Path, run: str, own: Sequence[Row], *, wait: float = LOCK_SECONDS) -> None:
+    """Put the rows of this process into the file. Blocks for at most `wait` seconds and the write itself.
+
+    Raises:
+        OSError: it could not be written; the file is as it was.
+    """
+    with _alone(path.with_name(f".{path.name}.lock"), wait):
+        text = json.dumps(merged(rows_of(path), run, own), indent=2, ensure_ascii=False)
+        write_whole(path, f"{text}\n")
+
+
+@contextlib.contextmanager
+def _alone(lock: Path, wait: float) -> Iterator[None]:
+    """Keep other processes out while the file is read and replaced, or two of them would lose a row (D15)."""
+    if sys.platform == "win32":
+        yield
+        return
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("a", encoding="utf-8") as file:
+        until = time.monotonic() + wait
+        # Never without a bound: a signal handler may come here while the interrupted code holds the lock.
+        while not _locked(file.fileno()) and time.monotonic() < until:
+            time.sleep(0.01)
+        yield
+
+
+def _locked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""What happens after an attempt: finish, ask the people who interrupted, or try again. Pure (behaviour 15.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+INTERRUPTED = "interrupted-by-human"
+ENDED = "ended-by-human"
+
+_FATAL = frozenset({400, 401, 403, 404, 413})
+_PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+
+
+class End(Enum):
+    """What `Runtime.on_interrupted` answers to end the run: `Runtime.END`."""
+
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How an attempt ended.
+
+    `error` is what it says to people. `status` and `kind` are what the API answered and how the program calls it,
+    where there is such a thing; they are trusted more than any wording (SDK facts 3, trap 8).
+    """
+
+    ok: bool
+    error: str | None = None
+    status: int | None = None
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """The step is over, well or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoOn:
+    """A person cut the attempt; the same session goes on with their words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """Wait until it can work, then go on in the same session, or start over where there is none."""
+
+    kind: str
+
+
+Move = Finish | GoOn | Retry
+
+
+def after(
+    ending: Ending,
+    *,
+    session: str | None,
+    tried: int,
+    limit: int,
+    classify: Callable[[str | None], str],
+    retryable: Callable[[str], bool],
+) -> Move:
+    """Decide what follows an attempt.
+
+    Args:
+        session: the session that can be resumed.
+        tried: attempts so far that count; interrupts do not.
+        limit: attempts in all; 1 when failures are not retried.
+        classify: fatal, transient or unknown, from an error's text.
+        retryable: which of these are tried again.
+    """
+    if ending.ok or ending.error == ENDED:
+        return Finish()
+    if ending.error == INTERRUPTED:
+        return GoOn() if session else Finish()
+    kind = kind_of(ending, classify)
+    return Retry(kind=kind) if tried < limit and retryable(kind) else Finish()
+
+
+def kind_of(ending: Ending, classify: Callable[[str | None], str]) -> str:
+    """Classify a failure: by the API's status where there is one, else by its words."""
+    if ending.status in _FATAL:
+        return "fatal"
+    if ending.status in _PASSING:
+        return "transient"
+    return classify(f"{ending.error or ''} {ending.kind}".strip())
+
+
+def budget_left(limits: list[tuple[float | None, float]]) -> float | None:
+    """Return what the tightest of several limits leaves, US dollars; None without a limit.
+
+    Args:
+        limits: pairs of a limit (or None) and what was spent against it.
+    """
+    return min((limit - spent for limit, spent in limits if limit is not None), default=None)
