@@ -54,7 +54,7 @@ class EndCard:
         if end.verdict in heads:
             yield Paragraph((Text(heads[end.verdict], strong=True),))
             if end.verdict_reason and end.verdict_reason != end.reason:
-                yield Quote(shortened(words.literal(end.verdict_reason), 800))
+                yield Quote(shortened(words.markdown(end.verdict_reason), 800))
             if end.failed:
                 yield line(texts.missing)
                 yield self.words.points(end.failed[:MOST_POINTS])

@@ -31,7 +31,7 @@ CHANNEL_TOOLS = "mcp__human__"
 BY_PEOPLE = ("interrupted-by-human", "ended-by-human")
 """Errors of a step that are no trouble: somebody wanted it (behaviour 7)."""
 
-MOST_CALLS, MOST_PAST, MOST_RECEIPTS, MOST_PLAN, MOST_SESSIONS = 64, 50, 200, 30, 100
+MOST_CALLS, MOST_PAST, MOST_RECEIPTS, MOST_PLAN = 64, 50, 200, 30
 """Bounds of what only informs. What has to be posted has none: it leaves when it is posted."""
 
 
@@ -95,13 +95,8 @@ def _tool_result(view: View, news: News) -> View:
 
 def _result(view: View, news: News) -> View:
     view = replace(_alive(view, news), calls=())
-    session, cost = payloads.text(news, "session_id"), payloads.number(news, "cost_usd")
-    if not session or cost is None:
-        return view
-    kept = tuple((name, each) for name, each in view.costs if name != session)
-    costs = (*kept, (session, cost))
-    older = sum(each for _, each in costs[:-MOST_SESSIONS])
-    return replace(view, costs=costs[-MOST_SESSIONS:], older_cost=view.older_cost + older)
+    # What this turn added: flower takes the session's earlier turns off (docs/wire.md).
+    return replace(view, spent=view.spent + (payloads.number(news, "cost_usd") or 0.0))
 
 
 def _error(view: View, news: News) -> View:

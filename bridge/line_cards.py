@@ -73,7 +73,7 @@ class LineCards:
         )
         number, rounds = told.facts.get("round"), told.facts.get("rounds")
         counted = f" ({texts.round_of.format(round=number, rounds=rounds)})" if number and rounds else ""
-        more: Blocks = shortened(words.literal(told.text), 1_500)
+        more: Blocks = shortened(words.markdown(told.text), 1_500)  # the judge writes Markdown
         failed = told.facts.get("failed")
         if isinstance(failed, list | tuple) and failed:
             more = (*more, line(texts.missing), self.words.points(failed))

@@ -92,9 +92,8 @@ def jobs(
     found: list[Job] = []
     missing = [slot for slot in slots if (known := posted.get(slot.name)) is None or known.post is None]
     if missing and not any(slot.name in in_flight for slot in missing):
-        # Whatever waits behind it lends it its urgency: a thread keeps its order, so an ask goes only after it.
-        urgency = min(slot.urgency for slot in missing)
-        found.append(_first(run, place, missing[0], posted, urgency, lookup=lookup, absent=absent))
+        slot = _next(missing)
+        found.append(_first(run, place, slot, posted, slot.urgency, lookup=lookup, absent=absent))
     for slot in slots:
         known = posted.get(slot.name)
         if known is None or known.post is None or slot.name in in_flight or known.digest == digest(slot.card):
@@ -102,6 +101,16 @@ def jobs(
         urgency = Urgency.PROSE if slot.urgency is Urgency.ASK and slot.name != "card" else Urgency.EDIT
         found.append(Edit(run=run, place=place, slot=slot, posted=known, urgency=urgency))
     return tuple(found)
+
+
+def _next(missing: Sequence[Slot]) -> Slot:
+    """Choose what is posted next in one thread: its card, then what is urgent, then the rest in the thread's order.
+
+    No ask waits behind anything else, the prose of its own run included (rulings R13).
+    """
+    if missing[0].name == "card":
+        return missing[0]
+    return next((slot for slot in missing if slot.urgency is Urgency.ASK), missing[0])
 
 
 def _first(

@@ -173,10 +173,8 @@ class View:
     round: int = 0
     rounds: int = 0
     context: int = 0
-    costs: tuple[tuple[str, float], ...] = ()
-    """By session: a session's cost is cumulative, over attempts too."""
-    older_cost: float = 0.0
-    """Of sessions that no longer stand in `costs`."""
+    spent: float = 0.0
+    """US dollars of all turns that were told, over all attempts."""
     final_cost: float | None = None
     aside: float = 0.0
     duration: float | None = None
@@ -209,7 +207,7 @@ class View:
         """US dollars so far, without the oracle."""
         if self.final_cost is not None:
             return self.final_cost
-        return self.older_cost + sum(cost for _, cost in self.costs)
+        return self.spent
 
     @property
     def open_asks(self) -> tuple[AskView, ...]:

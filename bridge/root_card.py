@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bridge.actions import OnRun, encode
 from bridge.model import Abilities, Button, Card
-from bridge.rich import Block, Item, Listing, Paragraph, Text, When, line
+from bridge.rich import Block, Break, Item, Listing, Paragraph, Text, When, line
 from bridge.texts.units import money, thousands
 from bridge.view import AskView, View, sends_off
 from bridge.wording import SUMMARY, Wording, fill
@@ -37,8 +37,14 @@ class RootCard:
         state = words.state(view, waiting=bool(self.open_asks))
         running = step if not view.over else ""
         body: list[Block] = [
-            Paragraph((Text(title, strong=True),)),
-            Paragraph((Text(state, strong=True), *(Text(f" · {each}") for each in (running,) if each))),
+            Paragraph(
+                (
+                    Text(title, strong=True),
+                    Break(),
+                    Text(state, strong=True),
+                    *(Text(f" · {each}") for each in (running,) if each),
+                )
+            ),
         ]
         if view.reason and view.state in ("held", "failed", "not_reached", "lost", "ended"):
             body.append(Paragraph(fill(words.texts.card.because, why=words.line(view.reason, 300))))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from string import Formatter
 
 from bridge.hostile import clean, clean_name, mask, one_line
-from bridge.markup import blocks, literal
+from bridge.markup import blocks, literal, spans
 from bridge.model import Person
 from bridge.rich import Block, Code, Item, Listing, Mention, Paragraph, Quote, Span, Spans, Text
 from bridge.split import Blocks, size, split
@@ -100,8 +100,8 @@ class Wording:
         return (Quote(shortened(said, most)),) if said else ()
 
     def points(self, points: Iterable[object]) -> Block:
-        """Texts from outside as a list, a line each."""
-        return Listing(tuple(Item((Paragraph((Text(self.line(str(point), 300)),)),)) for point in points))
+        """A judge's points as a list, a line each; it writes Markdown."""
+        return Listing(tuple(Item((Paragraph(spans(self.line(str(point), 300))),)) for point in points))
 
     def markdown(self, text: str) -> tuple[Block, ...]:
         """Prose of a model."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 class UnitTexts:
     """Templates of durations; the formatting itself is language-free."""
 
+    moment: str
+    """What has lasted less than a minute."""
     seconds: str
     minutes: str
     minutes_seconds: str
@@ -33,7 +35,7 @@ class UnitTexts:
         """Say a duration that is still growing, in whole minutes, so that it changes once a minute at most."""
         minutes = max(0, int(seconds // 60))
         if minutes < 1:
-            return self.seconds.format(s="<60")
+            return self.moment
         if minutes < 60:
             return self.minutes.format(m=minutes)
         return self.duration(minutes * 60)
@@ -42,7 +44,7 @@ class UnitTexts:
 def money(usd: float) -> str:
     """Say an amount of US dollars: `$0.21`; what is above nothing and below a cent is `<$0.01`."""
     if 0 < usd < 0.005:
-        return "<$0.01"
+        return "~$0.01"
     return f"${usd:,.2f}"
 
 
@@ -56,6 +58,7 @@ def thousands(tokens: int) -> str:
 
 
 EN = UnitTexts(
+    moment="under a minute",
     seconds="{s} s",
     minutes="{m} min",
     minutes_seconds="{m} min {s} s",
@@ -65,6 +68,7 @@ EN = UnitTexts(
 )
 
 ZH = UnitTexts(
+    moment="不到一分钟",
     seconds="{s} 秒",
     minutes="{m} 分钟",
     minutes_seconds="{m} 分 {s} 秒",

@@ -149,7 +149,7 @@ def test_the_card_of_a_new_run() -> None:
     card = card_of(Story(request="Write the first ten primes", budget=5.0))
 
     assert card.summary == "Queued: Write the first ten primes"
-    assert plain(card.body) == "Write the first ten primes\n\nQueued"
+    assert plain(card.body) == "Write the first ten primes\nQueued"
     assert card.note == "<60 s · $0.00 of $5.00 · started by alice · in site · run k3f9qa"
     assert labels(card) == ["Stop"]
     assert card.rings == ()
@@ -164,7 +164,7 @@ def test_the_card_of_a_run_that_works() -> None:
     story.calls("Agent", id="a2")
     card = card_of(story, now=START + 120)
 
-    assert plain(card.body) == "Write the first ten primes\n\nWorking · Work 3/3, round 2 of 3"
+    assert plain(card.body) == "Write the first ten primes\nWorking · Work 3/3, round 2 of 3"
     assert card.note == "1 min · $0.21 · context 34K · 1 subagent busy · started by alice · in site · run k3f9qa"
     assert [(button.label, button.style, bool(button.form)) for button in card.buttons] == [
         ("Stop", "danger", False),
@@ -561,7 +561,7 @@ def test_the_oracles_answer_says_to_whom_to_what_and_what_it_cost() -> None:
         Quote((line("how far?"),)),
         line(Text("Half", strong=True), " way."),
     )
-    assert (slot.card.note, slot.card.rings) == ("looked beside the run, cost <$0.01", ())
+    assert (slot.card.note, slot.card.rings) == ("looked beside the run, cost ~$0.01", ())
 
 
 def test_a_long_answer_of_the_oracle_comes_in_parts() -> None:

@@ -51,21 +51,20 @@ def test_where_everything_stands_there_is_nothing_to_do() -> None:
     assert jobs(RUN, HERE, [], {}) == ()
 
 
-def test_posts_go_one_by_one_in_the_order_of_the_thread() -> None:
+def test_posts_go_one_by_one_the_card_first() -> None:
+    assert names(jobs(RUN, HERE, [CARD, SAY], {})) == [("Post", "card")]
+    assert names(jobs(RUN, HERE, [CARD, SAY], known(CARD))) == [("Post", "say:1:1")]
+
+
+def test_an_ask_waits_for_nothing_but_the_card_that_opens_its_thread() -> None:
+    """Rulings R13: not even for the prose of its own run."""
     assert names(jobs(RUN, HERE, [CARD, SAY, ASK], {})) == [("Post", "card")]
-    assert names(jobs(RUN, HERE, [CARD, SAY, ASK], known(CARD))) == [("Post", "say:1:1")]
+    assert names(jobs(RUN, HERE, [CARD, SAY, ASK], known(CARD))) == [("Post", ASK.name)]
     assert names(jobs(RUN, HERE, [CARD, SAY, ASK], known(CARD, ASK))) == [("Post", "say:1:1")]
 
 
 def test_while_a_post_is_under_way_none_follows_it() -> None:
     assert jobs(RUN, HERE, [CARD, SAY, ASK], known(CARD), in_flight={"say:1:1"}) == ()
-
-
-def test_what_waits_behind_a_post_lends_it_its_urgency() -> None:
-    (job,) = jobs(RUN, HERE, [CARD, SAY, ASK], known(CARD))
-    (alone,) = jobs(RUN, HERE, [CARD, SAY], known(CARD))
-
-    assert (job.urgency, alone.urgency) == (Urgency.ASK, Urgency.PROSE)
 
 
 def test_a_card_that_changed_is_edited_beside_the_next_post() -> None:
@@ -389,8 +388,11 @@ def test_whatever_is_lost_on_the_way_each_slot_stands_once_in_order_with_its_new
     for run in world.wanted:
         thread = world.scene.threads[run]
         wanted = world.due(run)
-        assert [each.once for each in thread] == [each.name for each in wanted]
-        assert [each.cards[-1] for each in thread] == [each.card.summary for each in wanted]
+        assert sorted(each.once for each in thread) == sorted(each.name for each in wanted)
+        assert {each.once: each.cards[-1] for each in thread} == {each.name: each.card.summary for each in wanted}
+        for urgent in (True, False):  # asks may pass prose (R13); among themselves both keep the thread's order
+            mine = [each.name for each in wanted if (each.urgency is Urgency.ASK) is urgent]
+            assert [each.once for each in thread if each.once in mine] == mine
 
 
 @pytest.mark.case("PR-3")
