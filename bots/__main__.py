@@ -1,4 +1,4 @@
-"""`flower-chat`: starts the chat front and its helpers. Imports lazily: a missing extra is named with its install line."""
+"""`flower-chat`: starts the chat front and its helpers. A missing extra is named with its install line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The one typed `Settings` of the chat front: from a TOML file and from the environment (product 3).
 
-A value has a name in the file (`home = …`, `[workspaces.site] path = …`) and one in the environment (`FLOWER_CHAT_HOME`),
-which wins. An unknown key or a bad value stops the start; the error says file, line, what was expected and the cure, all at once.
+A value has a name in the file (`home = …`, `[workspaces.site] path = …`) and one in the environment
+(`FLOWER_CHAT_HOME`), which wins. An unknown key or a bad value stops the start; the error names all of them at once, each
+with file, line, what was expected and the cure.
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ async def _address_of(process: asyncio.subprocess.Process, log: Path, port: int)
 
 
 CONFIG: dict[str, Any] = {
-    "workspace": {"name": "Demo", "domain": "demo", "teamId": TEAM},
+    "workspace": {"name": "Demo (scripted model)", "domain": "demo", "teamId": TEAM},
     "app": {
         "appId": "A01FLOWER",
         "botUserId": BOT,

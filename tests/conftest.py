@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(autouse=True)
-def no_outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refuse connections of this process to anything but loopback and unix sockets (house style 34)."""
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
 
@@ -37,4 +36,3 @@ def no_outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
     monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
-    yield

@@ -7,11 +7,10 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from flower.workflow.aside import Recent, ask_aside
-
 from bridge.commands import Consult
 from bridge.runner.telling import Teller, person_of
 from flower import Workbench
+from flower.workflow.aside import Recent, ask_aside
 
 log = logging.getLogger(__name__)
 

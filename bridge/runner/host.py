@@ -12,8 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
-from flower.workflow.aside import Recent
-
 from bridge.commands import Consult
 from bridge.errors import FencedError, HeldError, LeaseError, StoreAwayError
 from bridge.model import RunStatus
@@ -27,6 +25,7 @@ from bridge.runner.past import Past
 from bridge.runner.pump import RETRY, Pump
 from bridge.runner.telling import Teller, person_of
 from flower import Event, HumanChannel, Runtime, Step, StepResult, Workflow
+from flower.workflow.aside import Recent
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The run's own log on disk: every piece of news is written here before anybody else hears of it (rulings R9).
 
-One file per attempt (`log/0003.ndjson`), so that an attempt which lost its lease, was frozen and thawed, can never write
-between the lines of its successor. A thread does the writing: a sink must not wait for a disk (behaviour 5.2).
+One file per attempt (`log/0003.ndjson`), so that an attempt which lost its lease, was frozen and thawed, can never
+write between the lines of its successor. A thread does the writing: a sink must not wait for a disk (behaviour 5.2).
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ from flower import texts
 INTERRUPTED = "[Request interrupted by user"
 """How the program tells the model of a cut; stands in a user message."""
 
+BROKEN = "Your response above was cut off mid-stream"
+"""How the program tells the model that a stream broke behind a block that had come whole; stands in a reminder."""
+
 _MADE_UP = frozenset({"No response requested.", "(no content)", ""})
 """Answers that the program puts into a conversation itself, where two user messages would stand together."""
 
@@ -56,6 +59,8 @@ class Turn:
     results: tuple[Result, ...] = ()
     calls: tuple[str, ...] = ()
     """Ids of the tool calls, in order."""
+    broken: bool = False
+    """The program says that the stream of the answer before it broke."""
 
     @property
     def text(self) -> str:
@@ -107,6 +112,7 @@ class Conversation:
             prompt="\n".join(text for text in said if not text.startswith(INTERRUPTED)).strip(),
             results=tuple(result for turn in fresh for result in turn.results),
             interrupted=any(text.startswith(INTERRUPTED) for text in said),
+            broken=any(turn.broken for turn in fresh),
         )
 
 
@@ -117,6 +123,7 @@ class News:
     prompt: str
     results: tuple[Result, ...] = ()
     interrupted: bool = False
+    broken: bool = False
 
     @property
     def result(self) -> str:
@@ -161,12 +168,14 @@ def _turns(messages: Sequence[Mapping[str, Any]]) -> Iterator[Turn]:
 
 
 def _turn(role: Literal["user", "assistant"], content: Sequence[Mapping[str, Any]]) -> Turn:
-    said = [without_reminders(str(block.get("text", ""))) for block in content if block.get("type") == "text"]
+    raw = [str(block.get("text", "")) for block in content if block.get("type") == "text"]
+    said = [without_reminders(text) for text in raw]
     return Turn(
         role,
         texts=tuple(text for text in said if text),
         results=tuple(_result(block) for block in content if block.get("type") == "tool_result"),
         calls=tuple(str(block.get("id", "")) for block in content if block.get("type") == "tool_use"),
+        broken=role == "user" and any(BROKEN in text for text in raw),
     )
 
 

@@ -89,7 +89,7 @@ class Served:
         if self.calls:
             own = [result for result in news.results if result.call in self.calls]
             return not set(self.calls) <= set(turn.calls) or any(result.cut for result in own)
-        return _squeezed(turn.text) != _squeezed(self.plan.say)
+        return news.broken or _squeezed(turn.text) != _squeezed(self.plan.say)
 
 
 @dataclass(slots=True)

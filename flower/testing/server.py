@@ -8,7 +8,7 @@ import errno
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,7 +20,7 @@ from flower.testing.answer import (
     Answer,
     Beat,
     blocks_of,
-    charged_when_cut,
+    charged_when_lost,
     error_body,
     reported,
     stop_of,
@@ -37,6 +37,9 @@ MOST_BYTES = 64 << 20
 """Of a request body."""
 _PROBE_TOKENS = 16
 _CLOSING_SECONDS = 0.5
+_ARRIVAL_SECONDS = 0.25
+"""Between the last event before a dropped connection and its end: long enough for the program to have read it, else
+chance would decide whether it is charged."""
 _TAKEN = (errno.EADDRINUSE, errno.EACCES)
 
 
@@ -301,10 +304,12 @@ class ScriptedModel:
             if fault is not None:
                 await _fail_midway(http, response, asked, fault)
         except (ConnectionError, asyncio.CancelledError):
-            if asked.outcome in ("waiting", "hang") and sent:
-                asked.outcome = "cut" if asked.outcome == "waiting" else "hang"
-                self._book(asked, answer, sent=sent)
+            if asked.outcome == "waiting":
+                asked.outcome = "cut"
             raise
+        finally:
+            if asked.outcome != "served" and (charged := charged_when_lost(sent, broke=asked.outcome == "break")):
+                self._book(asked, answer, output=charged)
         with contextlib.suppress(ConnectionError):
             await response.write_eof()
         return response
@@ -336,8 +341,8 @@ class ScriptedModel:
             pace=plan.pace if self.speed else None,
         )
 
-    def _book(self, asked: Asked, answer: Answer, *, sent: Sequence[Beat] | None = None) -> None:
-        """Write an answer into the token log; `sent` is what went out of one that the program cut."""
+    def _book(self, asked: Asked, answer: Answer, *, output: int | None = None) -> None:
+        """Write an answer into the token log; `output` is what is charged for one that did not come to its end."""
         entry = TokenEntry(
             at=time.time(),
             session=asked.session,
@@ -346,10 +351,10 @@ class ScriptedModel:
             line=asked.line,
             model=answer.model,
             input=answer.usage["input_tokens"],
-            output=answer.usage["output_tokens"] if sent is None else charged_when_cut(sent),
+            output=answer.usage["output_tokens"] if output is None else output,
             cache_read=answer.usage["cache_read_input_tokens"],
             cache_write=answer.usage["cache_creation_input_tokens"],
-            cut=sent is not None,
+            cut=output is not None,
         )
         self.tokens.append(entry)
         if self.token_log is not None:
@@ -435,6 +440,8 @@ async def _fail_midway(http: web.Request, response: web.StreamResponse, asked: A
         return
     if fault.kind == "hang":
         await _silence(response, fault)
+    else:
+        await asyncio.sleep(_ARRIVAL_SECONDS)
     _abort(http)
 
 

@@ -25,8 +25,8 @@ class TokenEntry:
     cache_read: int
     cache_write: int
     cut: bool = False
-    """The program left in mid-stream: `output` is what it reckons for what it had got, and may be off by a token or
-    two that were still under way."""
+    """The answer did not come to its end: `output` is what the program reckons for what it had got. Where it left by
+    itself that may be off by what was still under way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

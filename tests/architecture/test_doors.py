@@ -68,7 +68,7 @@ def test_no_platform_is_named_in_the_bridge_but_where_processes_are_put_together
 
 
 def test_importing_a_module_does_nothing_but_define_names() -> None:
-    """No client, loop or thread at import time (house style 6): top-level calls are definitions of a few known kinds."""
+    """No client, loop or thread at import time (house style 6)."""
     allowed = {"add_constructor"}  # registers on a class of our own
     strange: dict[str, set[str]] = {}
     for path in sources():

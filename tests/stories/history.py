@@ -17,7 +17,8 @@ from demo.thread import Thread, slot_of
 
 def told(run: Path) -> list[dict[str, Any]]:
     """All that the attempts of a run wrote down, in order."""
-    return [json.loads(line) for path in sorted((run / "log").glob("*.ndjson")) for line in path.read_text().splitlines()]
+    logs = sorted((run / "log").glob("*.ndjson"))
+    return [json.loads(line) for log in logs for line in log.read_text().splitlines()]
 
 
 def prose(run: Path) -> list[str]:

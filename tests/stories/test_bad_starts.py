@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from bridge.adapters.redis_server import stop_server
 from demo.emulator import APP_TOKEN, BOT_TOKEN, emulator
+from tests.fakes.slack import strict_slack
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
 
@@ -95,9 +97,7 @@ def left_running(home: Path) -> list[str]:
 
 
 async def test_a_dead_token_is_refused_with_the_place_where_a_new_one_is_made(home: Path) -> None:
-    from tests.fakes.slack import SlackServer  # local-slack takes every token; our strict fake does not
-
-    async with SlackServer() as slack:
+    async with strict_slack() as slack:  # local-slack takes every token; our strict fake does not
         said = await refused(environment(home, slack.api_url, FLOWER_CHAT_SLACK_BOT_TOKEN="xoxb-dead"))
     assert "FLOWER_CHAT_SLACK_BOT_TOKEN" in said
     assert "xoxb-dead" not in said
@@ -105,9 +105,7 @@ async def test_a_dead_token_is_refused_with_the_place_where_a_new_one_is_made(ho
 
 
 async def test_no_token_at_all_names_every_missing_one(home: Path, api_url: str) -> None:
-    said = await refused(
-        environment(home, api_url, FLOWER_CHAT_SLACK_BOT_TOKEN="", FLOWER_CHAT_SLACK_APP_TOKEN="")
-    )
+    said = await refused(environment(home, api_url, FLOWER_CHAT_SLACK_BOT_TOKEN="", FLOWER_CHAT_SLACK_APP_TOKEN=""))
     assert "FLOWER_CHAT_SLACK_BOT_TOKEN" in said
     assert "FLOWER_CHAT_SLACK_APP_TOKEN" in said
     assert left_running(home) == []
@@ -136,9 +134,10 @@ async def test_no_workspace_says_what_to_write(home: Path, api_url: str) -> None
 
 
 async def test_something_else_on_the_port_of_redis_is_said(home: Path, api_url: str) -> None:
-    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def greet(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 mail.example ESMTP\r\n")
         await writer.drain()
+        writer.close()
 
     server = await asyncio.start_server(greet, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -158,8 +157,9 @@ async def test_a_redis_that_is_not_there_is_said(home: Path, api_url: str) -> No
 
 async def test_a_second_bot_on_the_same_account_is_refused(home: Path, api_url: str) -> None:
     env = environment(home, api_url)
+    argv = (sys.executable, "-m", "bots", "up")
     first = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bots", "up", env=env, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        *argv, env=env, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
     assert first.stdout is not None
     try:
@@ -168,6 +168,4 @@ async def test_a_second_bot_on_the_same_account_is_refused(home: Path, api_url: 
     finally:
         first.terminate()
         assert await asyncio.wait_for(first.wait(), 20) == 0
-        from bridge.adapters.redis_server import stop_server
-
         await asyncio.to_thread(stop_server, home / "data" / "redis")
