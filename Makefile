@@ -3,7 +3,7 @@
 # make test     everything, on real parts
 # make lock     write requirements.lock anew from pyproject.toml
 .DEFAULT_GOAL := help
-.PHONY: help demo check test fast lint types contracts lock clean
+.PHONY: help demo check test system fast lint types contracts lock clean
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -48,7 +48,10 @@ fast: $(VENV)/.installed
 
 check: lint types contracts fast
 
-test: check demo/node_modules/.installed
+system:
+	@tests/system/install.sh
+
+test: system demo/node_modules/.installed check
 	@$(BIN)/python -m pytest -q -m real
 
 lock: $(VENV)/.installed

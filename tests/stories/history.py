@@ -39,12 +39,31 @@ def questions(run: Path) -> list[str]:
     ]
 
 
+def marks(run: Path) -> Counter[str]:
+    """What must stand in a line of its own, and how often: steps, verdicts, ends."""
+    found: Counter[str] = Counter()
+    for item in told(run):
+        payload = item["payload"]
+        if item["kind"] == "step":
+            found[f"Step {payload['index']}/{payload['total']}:"] += 1
+        elif item["kind"] == "task" and payload.get("kind") == "verdict":
+            found[f"(round {payload['round']} of {payload['rounds']})"] += 1
+        elif item["kind"] == "run" and payload.get("state") == "done":
+            found["To go on from here"] += 1
+    return found
+
+
 async def missing_or_twice(thread: Thread, run: Path) -> dict[str, tuple[int, int]]:
     """Compare the platform's own history with the log: words -> (expected, found), where they differ."""
     messages = await thread.messages()
     said = [_squeezed(shown_text(m)) for m in messages if slot_of(m)[1].startswith("say:")]
     asked = [_squeezed(shown_text(m)) for m in messages if slot_of(m)[1].startswith("ask:")]
-    wrong: dict[str, tuple[int, int]] = {}
+    whole = [shown_text(m) for m in messages if slot_of(m)[1]]
+    wrong = {
+        mark: (times, seen)
+        for mark, times in marks(run).items()
+        if (seen := sum(mark in text for text in whole)) != times
+    }
     for expected, found in ((Counter(prose(run)), said), (Counter(questions(run)), asked)):
         for words, times in expected.items():
             seen = sum(words in text for text in found)

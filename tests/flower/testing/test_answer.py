@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flower.testing.answer import Answer, Beat, charged_when_cut, error_body
+from flower.testing.answer import Answer, Beat, charged_when_lost, error_body
 
 USAGE = {"input_tokens": 3, "cache_creation_input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 11}
 INPUTS = st.dictionaries(
@@ -106,10 +106,25 @@ def test_text_comes_at_its_pace_and_tool_input_at_once() -> None:
         ([{"type": "text", "text": "好" * 50}], 3, 17),
     ],
 )
-def test_a_cut_answer_is_charged_as_the_program_charges_it(
+def test_a_lost_answer_is_charged_as_the_program_charges_it(
     blocks: list[dict[str, Any]], events: int, tokens: int
 ) -> None:
-    assert charged_when_cut(list(answer(*blocks).beats())[:events]) == tokens
+    assert charged_when_lost(list(answer(*blocks).beats())[:events]) == tokens
+
+
+@pytest.mark.parametrize(("events", "tokens"), [(1, 0), (4, 0), (5, 0), (6, 1), (7, 1), (8, 1)])
+def test_an_answer_broken_by_an_error_event_costs_only_where_something_is_kept(events: int, tokens: int) -> None:
+    made = answer({"type": "thinking", "thinking": "Hm.", "signature": "x"}, {"type": "text", "text": "a" * 90})
+    assert charged_when_lost(list(made.beats())[:events], broke=True) == tokens
+
+
+def test_a_text_that_breaks_before_its_end_costs_nothing() -> None:
+    beats = list(answer({"type": "text", "text": "a" * 90}).beats())
+    assert [charged_when_lost(beats[:events], broke=True) for events in (1, 2, 3, 4)] == [0, 0, 0, 1]
+
+
+def test_an_answer_that_never_began_costs_nothing() -> None:
+    assert charged_when_lost([]) == 0
 
 
 def test_an_error_body_names_its_type() -> None:

@@ -171,8 +171,10 @@ def test_a_line_can_lead_back_to_a_named_one() -> None:
         ],
         # Only the beginning of the text came through.
         [says("I ru"), user("[Request interrupted by user]")],
+        # The stream broke behind the text, which the program keeps.
+        [says("I run it."), user("<system-reminder>\nYour response above was cut off mid-stream.\n</system-reminder>")],
     ],
-    ids=["stopped", "healed", "half a text"],
+    ids=["stopped", "healed", "half a text", "broken stream"],
 )
 def test_a_line_that_was_cut_is_said_again(after: Sequence[Message]) -> None:
     stage = Stage("Hello.", {**RUN, "name": "run", "expect": {"prompt": "go"}}, "Done.")
@@ -181,6 +183,13 @@ def test_a_line_that_was_cut_is_said_again(after: Sequence[Message]) -> None:
     stage.plan(*begun)
     # What it expected then is not asked for again: nobody says «go» a second time.
     assert stage.plan(*begun, *after, says("No response requested."), user("carry on")).line == "run"
+
+
+def test_a_text_that_came_whole_before_its_stream_broke_is_said_again() -> None:
+    stage = Stage("One.", "Two.")
+    stage.plan(user("hi"))
+    reminder = "<system-reminder>\nYour response above was cut off mid-stream. Resume directly.\n</system-reminder>"
+    assert stage.plan(user("hi"), says("One."), user(reminder)).say == "One."
 
 
 def test_a_request_that_was_cut_before_its_answer_came_gets_the_line_that_was_due() -> None:

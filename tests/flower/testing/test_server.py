@@ -275,13 +275,15 @@ async def test_a_stream_can_break_in_the_middle() -> None:
         assert (await client.ask(user("hi")))[0] == 200
 
 
-@pytest.mark.parametrize("after", [0, 3])
-async def test_a_connection_can_be_dropped(after: int) -> None:
+@pytest.mark.parametrize(("after", "charged"), [(0, []), (3, [2])])
+async def test_a_connection_can_be_dropped(after: int, charged: list[int]) -> None:
     async with serving({"say": "Hello.", "drop": {"after": after}}) as (model, client):
         with pytest.raises(aiohttp.ClientError):
             async with client.stream(user("hi")) as answer:
                 await answer.read()
-        assert (model.requests[0].outcome, model.tokens) == ("drop", [])
+        await model.settled()
+        assert model.requests[0].outcome == "drop"
+        assert [entry.output for entry in model.tokens if entry.cut] == charged
 
 
 async def test_a_request_can_hang_and_ends_when_the_program_leaves() -> None:

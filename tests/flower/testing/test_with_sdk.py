@@ -122,23 +122,26 @@ async def test_a_request_that_the_story_does_not_know_reaches_people_as_an_error
     assert len(model.failures) == 1
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault(kind="error", status=529, times=2),
-        Fault(kind="error", status=500),
-        Fault(kind="break", after=3),
-        Fault(kind="drop", after=0),
-        Fault(kind="drop", after=4),
-    ],
-    ids=lambda fault: f"{fault.kind} {fault.status if fault.kind == 'error' else fault.after}",
-)
-async def test_after_a_fault_the_program_gets_the_same_line_and_pays_once(tmp_path: Path, fault: Fault) -> None:
-    async with serving(tmp_path, "Hello.", "Again.") as model, ClaudeSDKClient(options(tmp_path)) as client:
+SOME = {"think": "I think before I speak.", "say": "Here is what I have to say about it."}
+FAULTS = [
+    Fault(kind="error", status=529, times=2),
+    Fault(kind="error", status=500),
+    Fault(kind="drop", after=0),
+    *(Fault(kind="drop", after=after) for after in (1, 5, 8)),
+    *(Fault(kind="break", after=after) for after in (1, 5, 6, 8)),
+    Fault(kind="hang", after=7, seconds=0.3),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.kind} {fault.status} after {fault.after}")
+async def test_after_a_fault_the_program_gets_the_same_line_and_the_log_knows_the_cost(
+    tmp_path: Path, fault: Fault
+) -> None:
+    async with serving(tmp_path, SOME, "Again.") as model, ClaudeSDKClient(options(tmp_path)) as client:
         model.inject("main", fault)
         result, _ = await ask(client, "hi")
-    assert result.result == "Hello."
-    assert [each.outcome for each in model.requests][-1] == "served"
+    assert result.result == SOME["say"]
+    assert {each.line for each in model.requests} == {"1"}
     assert len(model.requests) == 1 + (fault.times or 0)
     assert result.total_cost_usd == pytest.approx(cost(model.tokens), abs=1e-9)
 

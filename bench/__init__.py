@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m bench NAME --json`. They measure and judge nothing; machines are noisy (rulings R14)."""
