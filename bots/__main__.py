@@ -36,7 +36,8 @@ def main(argv: list[str] | None = None) -> int:
         found = importlib.import_module(module)
     except ModuleNotFoundError as err:
         print(  # noqa: T201
-            f"flower-chat {args.command} needs the package {err.name}: pip install 'flower[{extra}]'", file=sys.stderr
+            f"flower-chat {args.command} needs the package {err.name}; in a clone: pip install '.[{extra}]'",
+            file=sys.stderr,
         )
         return 1
     return cast("Callable[[list[str]], int]", found.main)(rest)

@@ -75,6 +75,10 @@ def _parts(words: Wording, text: str, limit: int) -> tuple[Blocks, ...]:
     return split(words.markdown(text), limit=limit).parts
 
 
+FEW = 3
+"""Calls that make a stretch worth a message of its own; one or two looks are noise (product 1.3)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drawing:
     """Draws one view."""
@@ -92,7 +96,8 @@ class _Drawing:
         view = self.view
         found: list[tuple[int, tuple[Slot, ...]]] = []
         found += [(each.seq, tuple(self.prose("say", each.seq, self.say_parts(each)))) for each in view.says]
-        found += [(each.seq, (self.activity(each),)) for each in view.activities]
+        busy = (each for each in view.activities if each.calls >= FEW or each.subagents)
+        found += [(each.seq, (self.activity(each),)) for each in busy]
         found += [(each.seq, (self.line(each),)) for each in view.lines]
         found += [(each.seq, tuple(self.ask(each))) for each in view.asks]
         found += [(each.seq, tuple(self.oracle(each))) for each in view.oracles]

@@ -110,3 +110,11 @@ Block = Paragraph | Heading | Fence | Listing | Quote | Table | Rule
 def line(*parts: str | Span) -> Paragraph:
     """Make a paragraph from literal strings and spans."""
     return Paragraph(tuple(Text(part) if isinstance(part, str) else part for part in parts))
+
+
+def coded(text: str) -> Spans:
+    """Read one line of our own words: back-ticks mark code, everything else is literal."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:  # an odd back-tick is a back-tick
+        pieces = [*pieces[:-2], f"{pieces[-2]}`{pieces[-1]}"]
+    return tuple(Code(piece) if at % 2 else Text(piece) for at, piece in enumerate(pieces) if piece)

@@ -258,9 +258,10 @@ class _Words(_Routing):
     def decide(self) -> Decision:
         text = self.words.text.strip()
         replies = self.place.texts.replies
-        if text.startswith(("//", "／／")) or (self.words.mentions_other and not self.words.mentions_us):
-            return Ignore(why="aside", tell=replies.ignored)
         order = read_typed(text)
+        to_somebody = self.words.mentions_other and not self.words.mentions_us and order is None
+        if text.startswith(("//", "／／")) or to_somebody:
+            return Ignore(why="aside", tell=replies.ignored)
         if isinstance(order, TypedCommand) and order.name in ("status", "help") and self.words.author.id.strip():
             return self.order(order)
         if (refused := self.refusal(self.words.author)) is not None:

@@ -1,8 +1,8 @@
 """The one typed `Settings` of the chat front: from a TOML file and from the environment (product 3).
 
 A value has a name in the file (`home = …`, `[workspaces.site] path = …`) and one in the environment
-(`FLOWER_CHAT_HOME`), which wins. An unknown key or a bad value stops the start; the error names all of them at once, each
-with file, line, what was expected and the cure.
+(`FLOWER_CHAT_HOME`), which wins. An unknown key or a bad value stops the start; the error names all of them at once,
+each with file, line, what was expected and the cure.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RUNNER_ENVIRONMENT: tuple[str, ...] = tuple(
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
 class WorkspaceSettings(_Strict):
@@ -111,10 +111,10 @@ class Settings(_Strict):
             return self.workspaces[wanted]
         known = ", ".join(sorted(self.workspaces)) or "none is set up"
         near = difflib.get_close_matches(wanted, self.workspaces, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         if not wanted:
-            raise SettingsError(f"no workspace was named and there is no default; known: {known}")
-        raise SettingsError(f"there is no workspace {wanted!r}{hint} Known: {known}")
+            raise SettingsError(f"No workspace was named, and there is no default. Known: {known}.")
+        raise SettingsError(f"There is no workspace {wanted!r}{hint} Known: {known}.")
 
     def flow(self, name: str) -> str:
         """Return what a flow's name stands for; nothing for an empty name.
@@ -130,8 +130,8 @@ class Settings(_Strict):
         if name in known:
             return known[name]
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise SettingsError(f"there is no flow {name!r}{hint} Known: {', '.join(sorted(known))}")
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise SettingsError(f"There is no flow {name!r}{hint} Known: {', '.join(sorted(known))}.")
 
     def workspace_name(self, name: str) -> str:
         """Return the name that `workspace(name)` stands for."""

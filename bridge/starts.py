@@ -20,6 +20,8 @@ LONGEST = 20_000
 
 KNOWN = ("workspace", "flow", "budget", "asks", "timeout", "new")
 LATER = ("isolate", "watch")
+RESERVED = ("help", "list", "status", "asks", "digest", "catchup", "board", "follow", "stop-all")
+"""Words that alone are a wish to the bot and no request (product 1.1): nothing starts by accident."""
 EXAMPLES = {"workspace": "site", "flow": "starter", "budget": "5", "asks": "3", "timeout": "45m"}
 
 # Phones make one dash of two: a long dash stuck to a word counts when the word is an option, or nearly one.
@@ -88,6 +90,8 @@ class _Start:
 
     def read(self, text: str) -> StartWish | Problem:
         replies = self.texts.replies
+        if (word := text.strip().lower()) in RESERVED:
+            return Problem(replies.start_help if word == "help" else replies.start_later.format(word=word))
         try:
             values, request = self.take_apart(text)
         except _Refused as refused:

@@ -52,11 +52,9 @@ def read_typed(text: str) -> TypedCommand | Mistyped | None:
     if word is None:
         return None
     name = word[0].lower()
-    exact = name in BUILT or name in LATER
-    if exact and bang.end() == 1 and not behind[:1].isspace():
-        return TypedCommand(name, _rest(behind[word.end() :]))
-    # `! stop` and `!!stop` are meant for us, but how is a guess: ask.
-    near = name if exact else nearest(name)
+    if name in BUILT or name in LATER:  # `! stop` and `!!stop` too: nobody in a hurry should have to type it again
+        return TypedCommand(name, _rest(behind.lstrip()[word.end() :]))
+    near = nearest(name)
     return Mistyped(name, near) if near else None
 
 

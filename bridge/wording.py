@@ -12,7 +12,7 @@ from string import Formatter
 from bridge.hostile import clean, clean_name, mask, one_line
 from bridge.markup import blocks, literal, spans
 from bridge.model import Person
-from bridge.rich import Block, Code, Item, Listing, Mention, Paragraph, Quote, Span, Spans, Text
+from bridge.rich import Block, Break, Code, Item, Listing, Mention, Paragraph, Quote, Span, Spans, Text, coded
 from bridge.split import Blocks, size, split
 from bridge.texts import Texts
 from bridge.view import State, View
@@ -57,15 +57,12 @@ def _close(made: list[Span], code: str | None) -> str | None:
 
 
 def reply_blocks(text: str) -> tuple[Block, ...]:
-    """Make paragraphs of a reply, a line each; back-ticks mark code, nothing else is read from it."""
-    return tuple(Paragraph(_coded(line)) for line in clean(text).split("\n") if line.strip())
-
-
-def _coded(line: str) -> Spans:
-    pieces = line.split("`")
-    if len(pieces) % 2 == 0:  # an odd back-tick is a back-tick
-        pieces = [*pieces[:-2], f"{pieces[-2]}`{pieces[-1]}"]
-    return tuple(Code(piece) if at % 2 else Text(piece) for at, piece in enumerate(pieces) if piece)
+    """Make a paragraph of a reply, its lines kept; back-ticks mark code, nothing else is read from it."""
+    spans: list[Span] = []
+    for said in clean(text).split("\n"):
+        if said.strip():
+            spans += [*([Break()] if spans else []), *coded(said)]
+    return (Paragraph(tuple(spans)),)
 
 
 def shortened(body: Blocks, most: int) -> Blocks:

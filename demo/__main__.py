@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
+import os
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from demo.emulator import EmulatorError
@@ -16,7 +16,7 @@ from demo.faults import FAULTS, Fault, fault_for
 from demo.play import CHANNEL, CHECKS, REQUEST, CheckFailedError, Play
 from demo.stage import STORY, Stage, StageError, stage
 
-HOME = Path("var/demo")
+HOME = Path("var")
 PATIENCE_SECONDS = 30.0
 
 WELCOME = """
@@ -39,19 +39,20 @@ flower demo: a Slack-like page with the real bot, the real agent program, and a 
 def main(argv: list[str] | None = None) -> int:
     """Run the demo. Exit codes: 0 ended in good order or every check held, 1 it could not start or a check failed."""
     args = _parser().parse_args(argv)
-    with _home(args.home) as home:
-        try:
-            return asyncio.run(_headless(home, args) if args.headless else _watched(home, args))
-        except (StageError, EmulatorError) as err:
-            print(f"demo: {err}", file=sys.stderr)
-            return 1
-        except KeyboardInterrupt:
-            return 0
+    # A home for each demo that may run at the same time: nobody sweeps another's.
+    home = (args.home or HOME / (f"demo-headless-{os.getpid()}" if args.headless else f"demo-{args.port}")).absolute()
+    try:
+        return asyncio.run(_headless(home, args) if args.headless else _watched(home, args))
+    except (StageError, EmulatorError) as err:
+        print(f"demo: {err}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
 
 
 async def _watched(home: Path, args: argparse.Namespace) -> int:
     until = asyncio.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(name, until.set)
     async with stage(home, port=args.port, speed="watch") as here:
         print(WELCOME.format(url=here.slack.url, channel=CHANNEL, request=REQUEST, home=home), flush=True)
@@ -91,6 +92,8 @@ async def _headless(home: Path, args: argparse.Namespace) -> int:
         except TimeoutError:
             print(f"FAILED  the story took longer than {args.limit:.0f} s", flush=True)
             return 1
+    if args.home is None:
+        shutil.rmtree(home, ignore_errors=True)  # it is of interest only when something failed
     print(f"all {len(CHECKS)} checks held; the story took {time.monotonic() - began:.1f} s", flush=True)
     return 0
 
@@ -100,20 +103,11 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-@contextlib.contextmanager
-def _home(home: Path | None) -> Iterator[Path]:
-    if home is not None:
-        yield home.absolute()
-        return
-    HOME.parent.mkdir(exist_ok=True)
-    yield HOME.absolute()
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
     parser.add_argument("--port", type=int, default=3000, help="of the page (with a person watching)")
     parser.add_argument("--headless", action="store_true", help="play the story by itself and check it")
-    parser.add_argument("--home", type=Path, help=f"where everything is written (default {HOME}; emptied first)")
+    parser.add_argument("--home", type=Path, help=f"where everything is written (default: below {HOME}; emptied first)")
     parser.add_argument("--patience", type=float, default=PATIENCE_SECONDS, help="seconds until a thing must be seen")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds that the whole story may take")
     parser.add_argument("--fault", choices=sorted(FAULTS), help="plant a fault: this check must turn red")

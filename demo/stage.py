@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -201,6 +202,8 @@ async def stage(
     Raises:
         StageError: something did not start; nothing is left running.
     """
+    if port:
+        refuse_taken(port)
     if home.exists():
         await sweep(home)
     home.mkdir(parents=True)
@@ -268,3 +271,19 @@ def redis_pid(home: Path) -> int:
             if entry.name.isdigit() and f"{home}/redis" in (entry / "cmdline").read_text():
                 return int(entry.name)
     raise LookupError(f"no Redis of {home} is running")
+
+
+def refuse_taken(port: int) -> None:
+    """Refuse a port that somebody listens on, before anything of an earlier stage is swept away.
+
+    Raises:
+        StageError: says what to do.
+    """
+    with contextlib.closing(socket.socket()) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as err:
+            raise StageError(
+                f"port {port} is taken, perhaps by another demo; end it, or choose another: make demo PORT={port + 1}"
+            ) from err

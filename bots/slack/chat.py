@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -61,6 +61,8 @@ NEEDED_SCOPES = frozenset({
 })  # fmt: skip
 CALL_SECONDS = 10.0
 NAMES_SECONDS = 2.0
+NAME_SECONDS = 0.6
+"""Of the deadline for keeping what somebody wrote; once for each person."""
 NAMES_KEPT = 2_000
 CLOSE_SECONDS = 5.0
 PING_SECONDS = 10.0
@@ -268,9 +270,18 @@ class SlackChat:
 
     async def _names_in(self, card: Card) -> Mapping[PersonId, str]:
         """Look up names that a card does not say. An unknown name is no reason to hold a message back."""
+        await self._look_up(outbound.people(card), within=NAMES_SECONDS)
+        return self._names
+
+    async def name_of(self, person: PersonId) -> str:
+        """The display name of a person, remembered; an empty string where Slack does not say it in a moment."""
+        await self._look_up({person}, within=NAME_SECONDS)
+        return self._names.get(person, "")
+
+    async def _look_up(self, people: Collection[PersonId], *, within: float) -> None:
         try:
-            async with asyncio.timeout(NAMES_SECONDS):
-                for person in outbound.people(card) - self._names.keys():
+            async with asyncio.timeout(within):
+                for person in set(people) - self._names.keys():
                     user = (await self._api.read("users.info", {"user": person.rpartition("/")[2]})).get("user") or {}
                     profile = user.get("profile") or {}
                     if len(self._names) >= NAMES_KEPT:
@@ -280,7 +291,6 @@ class SlackChat:
                     )
         except (ChatError, TimeoutError) as err:
             log.info("slack.name_unknown", extra={"why": str(err)})
-        return self._names
 
     async def _respond(self, private: str, message: Mapping[str, Any]) -> bool:
         """Answer through a `response_url`. False: it is used up or too old."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -47,6 +48,10 @@ class Voice(Protocol):
     async def whisper(self, where: PlaceRef | ThreadRef, person: PersonId, text: str, *, private: str = "") -> None: ...
 
     async def open_form(self, asked: FormRequest) -> None: ...
+
+    async def name_of(self, person: PersonId) -> str:
+        """The display name of a person, or an empty string where it cannot be told quickly. Never raises."""
+        ...
 
 
 class Hearing:
@@ -111,12 +116,19 @@ class Hearing:
         place = heard.place if isinstance(heard, Summons) else heard.thread
         try:
             async with asyncio.timeout(ACCEPT_SECONDS), self._lanes.at(place.key):
-                return await self._accept(heard)
+                return await self._accept(await self._named(heard))
         except (BridgeError, TimeoutError) as err:
             log.warning("slack.not_taken", extra={"id": heard.id, "why": str(err) or "too slow"})
         except Exception:  # boundary: one inbound must not end the hearing of the others
             log.exception("slack.not_taken", extra={"id": heard.id})
         return False
+
+    async def _named(self, heard: Inbound) -> Inbound:
+        """Put the author's name in, which Slack leaves out of messages."""
+        if heard.author.name:
+            return heard
+        name = await self._voice.name_of(heard.author.id)
+        return dataclasses.replace(heard, author=dataclasses.replace(heard.author, name=name))
 
     async def _open_form(self, asked: FormRequest, *, private: str) -> Reply:
         try:

@@ -266,7 +266,7 @@ def read_text(raw: str, me: str, *, keep_mention: bool = False) -> Said:
         me: our own user id.
         keep_mention: leave our name in (a slash command is addressed to us anyway).
     """
-    first = re.search(r"<@([A-Z0-9]+)(?:\|[^<>]*)?>", raw)
+    first = re.match(r"\s*<@([A-Z0-9]+)(?:\|[^<>]*)?>", raw)  # words *to* somebody begin with the name
     mentions_other = first is not None and first[1] != me
     ours = re.match(rf"\s*<@{re.escape(me)}(?:\|[^<>]*)?>[\s,:]*", raw)
     if ours and not keep_mention:

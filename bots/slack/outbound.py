@@ -29,7 +29,7 @@ from bots.slack.mrkdwn import (
 )
 from bridge.errors import ChatRefusedError
 from bridge.model import Abilities, Button, Card, PersonId, Sign
-from bridge.rich import Block, Mention, Paragraph, Text
+from bridge.rich import Block, Break, Mention, Paragraph, Text, coded
 
 MESSAGE = 10_000
 """Slack refuses messages whose blocks together hold more than about 12,000 characters; it publishes no figure."""
@@ -59,6 +59,9 @@ ABILITIES = Abilities(
     edit_burst=5,
 )
 """One post a second and channel with short bursts; `chat.update` is Tier 3, fifty a minute in the whole workspace."""
+
+RULES = 10
+"""Most lines across a message that are drawn as such."""
 
 SIGNS: Mapping[Sign, str] = {"received": "eyes", "delivered": "white_check_mark", "refused": "no_entry"}
 EVENT_TYPE = "flower_post"
@@ -158,7 +161,9 @@ def whisper(text: str) -> dict[str, Any]:
     Raises:
         ChatRefusedError: it is over Slack's limits.
     """
-    pieces = cut_pieces([Piece(literal(text.strip() or "…"))])
+    lines = [coded(line) for line in (text.strip() or "…").split("\n")]
+    spans = tuple(span for at, line in enumerate(lines) for span in ((*([Break()] if at else []), *line)))
+    pieces = cut_pieces(Pen(rings=frozenset(), names={}, zones=False).blocks([Paragraph(spans)]))
     blocks = [_section(section) for section in sections(pieces)]
     if _size(blocks) > MESSAGE:
         raise ChatRefusedError(f"{_size(blocks)} characters: Slack takes about {MESSAGE}")
@@ -211,6 +216,8 @@ def _body(card: Card, pen: Pen) -> list[dict[str, Any]]:
         joint = " " if first.kind == "text" else "\n"
         head = Piece(f"{rung}{joint}{first.text}" if first.kind == "text" else rung)
         pieces = [head, *pieces[1:]] if first.kind == "text" else [head, *pieces]
+    if sum(piece.kind == "rule" for piece in pieces) > RULES:  # each is a block, and a message has fifty
+        pieces = [Piece("———") if piece.kind == "rule" else piece for piece in pieces]
     made: list[dict[str, Any]] = []
     for rule, run in groupby(cut_pieces(pieces), key=lambda piece: piece.kind == "rule"):
         made += [{"type": "divider"} for _ in run] if rule else [_section(text) for text in sections(run)]

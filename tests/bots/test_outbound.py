@@ -208,8 +208,15 @@ def test_what_is_too_long_is_refused_before_it_is_sent() -> None:
 
 
 def test_too_many_blocks_are_refused_before_they_are_sent() -> None:
-    with pytest.raises(ChatRefusedError, match="51 blocks"):
-        render(Card(summary="x", body=(Rule(),) * 51), once="k")
+    body = tuple(Paragraph((Text("x" * 2_900),)) for _ in range(51))
+    with pytest.raises(ChatRefusedError):
+        render(Card(summary="x", body=body), once="k")
+
+
+def test_many_lines_across_a_message_do_not_use_up_its_blocks() -> None:
+    message = judged(Card(summary="x", body=tuple(each for n in range(60) for each in (line(f"w{n}"), Rule()))))
+    assert len(message["blocks"]) < 50
+    assert all(f"w{n}" in str(message["blocks"]) for n in range(60))
 
 
 @pytest.mark.case("RE-1")

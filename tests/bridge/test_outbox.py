@@ -223,7 +223,7 @@ def test_parts_leave_together_when_all_of_them_stand() -> None:
 def test_what_can_still_change_stays() -> None:
     story = working()
     story.asks("A or B?", "A", "B")
-    story.calls("Bash", "ls", id="t1")
+    story.calls("Agent", "look", id="t1")
     wanted = draw(story)
     view, gone = settle(story.view, wanted, known(*wanted))
 

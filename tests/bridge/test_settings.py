@@ -104,12 +104,16 @@ def test_the_file_is_read(tmp_path: Path) -> None:
 
 def test_a_mistyped_workspace_gets_the_nearest(tmp_path: Path) -> None:
     settings = read_settings(config(tmp_path, GOOD))
-    with pytest.raises(SettingsError, match=r"there is no workspace 'dosc'; did you mean 'docs'\? Known: docs, site"):
+    with pytest.raises(SettingsError, match=r"There is no workspace 'dosc'; did you mean 'docs'\? Known: docs, site\."):
         settings.workspace("dosc")
 
 
+def test_the_default_home_is_a_folder_of_the_person_whatever_the_current_one_is() -> None:
+    assert Settings().home == Path("~/.local/share/flower-chat").expanduser()
+
+
 def test_without_any_workspace_the_error_says_so() -> None:
-    with pytest.raises(SettingsError, match=r"there is no default; known: none is set up"):
+    with pytest.raises(SettingsError, match=r"there is no default\. Known: none is set up\."):
         Settings().workspace("")
 
 

@@ -156,3 +156,13 @@ def test_a_request_without_dashes_comes_through_whole(text: str) -> None:
             assert request == text.strip()
         case Problem():
             assert not any(char.isalnum() for char in text)
+
+
+@pytest.mark.parametrize("word", ["help", "LIST", " status ", "stop-all"])
+def test_a_lone_word_to_the_bot_starts_nothing(word: str) -> None:
+    said = problem(word)
+    assert "`/flower` and what you want done" in said if word == "help" else "is not built yet" in said
+
+
+def test_a_request_that_begins_with_such_a_word_is_a_request() -> None:
+    assert wish("list the open issues").request == "list the open issues"

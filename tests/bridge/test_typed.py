@@ -78,9 +78,6 @@ def test_what_stands_behind_a_command_are_its_words(text: str, rest: str) -> Non
         ("!anwser q2 yes", "answer"),
         ("!skipp", "skip"),
         ("!kil", "kill"),
-        ("! stop", "stop"),
-        ("!!stop", "stop"),
-        ("!  end", "end"),
     ],
 )
 def test_a_slip_is_never_mail_but_is_asked_about(text: str, near: str) -> None:
@@ -106,3 +103,10 @@ def test_any_text_is_read(text: str) -> None:
     read = read_typed(text)
 
     assert read is None or read.name.isascii()
+
+
+@pytest.mark.parametrize(("text", "name"), [("! stop", "stop"), ("!!stop", "stop"), ("!  end now", "end")])
+def test_a_command_typed_in_a_hurry_is_that_command(text: str, name: str) -> None:
+    found = read_typed(text)
+    assert isinstance(found, TypedCommand)
+    assert found.name == name

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from demo.stage import Stage, stage
+from tests.fakes.chat_worlds import complaints_of
 
 OnStage = Callable[..., AbstractAsyncContextManager[Stage]]
 
@@ -28,6 +29,7 @@ def on_stage() -> Iterator[OnStage]:
         homes.append(home.parent)
         async with stage(home, **how) as here:
             yield here
+            assert await complaints_of(here.slack) == []  # every payload of every story is judged (product 8)
 
     yield opened
     for home in homes:

