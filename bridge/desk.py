@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
+import weakref
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from bridge.model import MessageRef, Posted, PostRef, RunId, RunRecord, Settled, Sign
+from bridge.model import MessageRef, Platform, Posted, PostRef, RunId, RunRecord, Settled, Sign
 from bridge.ports import Checkpoint, Store
 from bridge.view import VERSION, View, dump, fold, load
 
@@ -36,6 +39,8 @@ class Live:
     """Receipts that this process has put; putting one again is harmless."""
     changed: bool = False
     """Something was settled since the last checkpoint."""
+    users: int = 0
+    """How many tasks work with it now; it stays on the desk as long as there is one."""
 
     @property
     def run(self) -> RunId:
@@ -49,12 +54,13 @@ class Live:
 
 
 class Desk:
-    """Loads runs on demand, keeps them folded, and writes checkpoints (rulings R10)."""
+    """Loads runs of one platform on demand, keeps them folded, and writes checkpoints (rulings R10)."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, platform: Platform) -> None:
+        self._store, self._platform = store, platform
         self._lives: dict[RunId, Live] = {}
-        self._loading = asyncio.Lock()
+        self._loading: weakref.WeakValueDictionary[RunId, asyncio.Lock] = weakref.WeakValueDictionary()
+        """Who loads a run holds its lock; the lock lives as long as somebody waits for it."""
 
     @property
     def lives(self) -> list[Live]:
@@ -62,14 +68,31 @@ class Desk:
         return list(self._lives.values())
 
     async def get(self, run: RunId) -> Live | None:
-        """Return a run, read up to now; None: there is no such run."""
-        async with self._loading:  # two pictures of one run would post everything twice
-            live = self._lives.get(run) or await self._load(run)
-            if live is None:
-                return None
-            self._lives[run] = live
-        await self.catch_up(live)
+        """Return a run, read up to now; None: there is no such run on this platform."""
+        if (live := self._lives.get(run)) is not None:
+            await self.catch_up(live)
+            return live
+        lock = self._loading.setdefault(run, asyncio.Lock())
+        async with lock:  # two pictures of one run would post everything twice
+            if (live := self._lives.get(run)) is None and (live := await self._load(run)) is not None:
+                # Read up to now before anybody sees it: half a picture must not be shown.
+                await self.catch_up(live)
+                self._lives[run] = live
         return live
+
+    @contextlib.asynccontextmanager
+    async def using(self, run: RunId) -> AsyncIterator[Live | None]:
+        """Work with a run, read up to now, that nobody takes off the desk meanwhile."""
+        live = await self.get(run)
+        if live is None:
+            yield None
+            return
+        live = self._lives.setdefault(run, live)  # it may have left between the last read and here
+        live.users += 1
+        try:
+            yield live
+        finally:
+            live.users -= 1
 
     async def catch_up(self, live: Live) -> bool:
         """Fold what is new. Returns whether there was anything."""
@@ -100,7 +123,11 @@ class Desk:
         gone, view = set(live.gone), live.view
         live.changed = False  # what changes while we wait is for the next one
         checkpoint = Checkpoint(seq=view.seq, version=VERSION, data=dump(view))
-        await self._store.threads.save(live.run, checkpoint, forget=gone)
+        try:
+            await self._store.threads.save(live.run, checkpoint, forget=gone)
+        except BaseException:
+            live.changed = True
+            raise
         live.saved = view.seq
         for name in gone:
             live.slots.pop(name, None)
@@ -119,8 +146,10 @@ class Desk:
 
     async def _load(self, run: RunId) -> Live | None:
         record = await self._store.runs.record(run)
-        if record is None:
+        if record is None or record.place.platform != self._platform:
             return None
+        # Before the view: a slot that is known and needed no more does no harm, one that is needed and not known does.
+        slots = await self._store.threads.slots(run)
         view, saved = View(run=run), 0
         kept = await self._store.threads.checkpoint(run)
         if kept is not None:
@@ -131,7 +160,7 @@ class Desk:
         return Live(
             record=record,
             view=view,
-            slots=await self._store.threads.slots(run),
+            slots=slots,
             settlements=dict(await self._store.threads.settlements(run)),
             saved=saved,
         )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bridge.clock import Clock
-from bridge.errors import HeldError, LaunchError, SettingsError
+from bridge.errors import FencedError, HeldError, LaunchError, SettingsError
 from bridge.model import FINAL, News, Person, PlaceRef, RunId, RunRecord, RunStatus
 from bridge.ports import Launcher, Order, Standing, Store
 from bridge.settings import Settings, WorkspaceSettings
@@ -22,6 +24,9 @@ BURIAL_SECONDS = 10.0
 START_PATIENCE_SECONDS = 45.0
 """How long a started runner may take until it holds its lease."""
 LOG_LINES = 3
+
+OpenAsks = Callable[[], Awaitable[Sequence[tuple[int, str, str]] | None]]
+"""Looks up number of the attempt, id and question of the asks that a run's thread shows as open. None: not our run."""
 
 
 class WorkspaceBusyError(SettingsError):
@@ -48,6 +53,9 @@ class Starter:
         self._store, self._launcher, self._settings = store, launcher, settings
         self._store_url, self._owner, self._clock = store_url, owner, clock
         self._watched: dict[RunId, tuple[str, int, float]] = {}
+        self._creating = asyncio.Lock()
+        self._locks: weakref.WeakValueDictionary[RunId, asyncio.Lock] = weakref.WeakValueDictionary()
+        """A run is started, buried or killed by one task at a time; a lock lives as long as somebody waits for it."""
 
     async def create(
         self,
@@ -67,43 +75,67 @@ class Starter:
         name = self._settings.workspace_name(workspace)
         chosen = self._settings.workspaces[name]
         flow = self._settings.flow(str(options.get("flow") or "")) or chosen.flow
-        run = run_id_of(f"{place.platform}:{seed}")
-        if (known := await self._store.runs.record(run)) is not None:
-            return known
-        await self._refuse_busy(name, chosen)
-        record = RunRecord(
-            run=run,
-            thread=None,
-            place=place,
-            request=request,
-            workspace=name,
-            folder=str(self._settings.home / "runs" / run),
-            starter=starter,
-            created=self._clock.now(),
-            options={"budget": chosen.budget, "judge_can_run": chosen.judge_can_run, **options, "flow": flow},
-        )
-        await self._store.runs.create(record)
-        queued = self._news(
-            1,
-            0,
-            "queued",
-            request=request,
-            by=person(starter),
-            workspace=name,
-            flow=flow,
-            options=dict(record.options),
-        )
-        await self._store.events.append(run, [queued], fence=0)
+        defaults = {"budget": chosen.budget, "judge_can_run": chosen.judge_can_run, "language": chosen.language}
+        async with self._creating:  # or two starts in one shared workspace would not see each other
+            run, record = await self._named(f"{place.platform}:{seed}", place, starter, request)
+            if record is None:
+                await self._refuse_busy(name, chosen)
+                record = RunRecord(
+                    run=run,
+                    thread=None,
+                    place=place,
+                    request=request,
+                    workspace=name,
+                    folder=str(self._settings.home / "runs" / run),
+                    starter=starter,
+                    created=self._clock.now(),
+                    options={**defaults, **options, "flow": flow},
+                )
+                await self._store.runs.create(record)
+            await self._tell_queued(record)
         return record
 
+    async def _named(self, seed: str, place: PlaceRef, starter: Person, request: str) -> tuple[RunId, RunRecord | None]:
+        """Return a start's name and, when it was noted before, its record. A name that another start has is passed."""
+        for length in (6, 8, 12):
+            run = run_id_of(seed, length=length)
+            record = await self._store.runs.record(run)
+            if record is None or (record.place, record.starter.id, record.request) == (place, starter.id, request):
+                break
+        return run, record
+
     async def launch(self, record: RunRecord, *, by: Person, words: str = "", again: bool = False) -> None:
-        """Start a runner for a run. A failure is told in the run's own news, with its reason, and not raised."""
+        """Start a runner for a run. A failure is told in the run's own news, with its reason, and not raised.
+
+        Without `again` only a run that never had a runner is started: a start that is delivered twice must not wake up
+        a run that has ended meanwhile (DL-1).
+
+        Raises:
+            WorkspaceBusyError: another run works in its shared workspace; nothing was changed.
+        """
+        async with self._lock(record.run):
+            await self._launch(record, by=by, words=words, again=again)
+
+    async def _launch(self, record: RunRecord, *, by: Person, words: str = "", again: bool = False) -> None:
         run = record.run
         standing = await self._store.runs.standing(run)
-        if standing is None or (standing.status in ("starting", "running", "held") and standing.owner):
+        if standing is None or standing.owner:
             return
-        await self._tell(run, standing.fence, "starting", attempt=standing.fence + 1, by=person(by), words=bool(words))
-        await self._store.runs.mark(run, "starting", fence=standing.fence)
+        if again:
+            chosen = self._settings.workspaces.get(record.workspace)
+            if chosen is not None:  # if it is not set up any more, that is told as the reason of the failure
+                await self._refuse_busy(record.workspace, chosen, besides=run)
+        elif standing.fence or standing.status not in ("queued", "starting"):
+            return
+        try:
+            await self._tell_queued(record)
+            await self._tell(
+                run, standing.fence, "starting", attempt=standing.fence + 1, by=person(by), words=bool(words)
+            )
+            await self._store.runs.mark(run, "starting", fence=standing.fence)
+        except FencedError:  # a runner has just taken it up
+            log.info("run.already_taken", extra={"run": run})
+            return
         try:
             await self._launcher.start(await self._order(record, words=words, again=again))
         except (LaunchError, SettingsError, OSError) as err:
@@ -113,36 +145,66 @@ class Starter:
             log.info("run.launched", extra={"run": run, "again": again})
 
     async def kill(self, record: RunRecord, *, by: Person) -> bool:
-        """End a run's processes at once and close its books. False: nothing ran here."""
-        if not await self._launcher.kill(record.run, Path(record.folder)):
-            return False
-        standing = await self._store.runs.standing(record.run)
-        if standing is not None and standing.status not in FINAL:
-            # The process is gone for certain, so its number is ours to write under.
-            await self._close(record.run, standing.fence, "ended", "killed", by=person(by))
-        return True
+        """End a run's processes at once and close its books.
 
-    async def look_after(self, run: RunId, open_asks: Sequence[tuple[int, str, str]]) -> None:
-        """Find out whether a live run is what it seems to be; bury it when its runner is dead.
+        False: none was found here, and yet somebody holds the run: it died this moment, or runs elsewhere.
 
-        Args:
-            open_asks: fence, id and question of the asks that the thread shows as open.
+        Raises:
+            LaunchError: something does not end.
         """
+        run = record.run
+        async with self._lock(run):
+            found = await self._launcher.kill(run, Path(record.folder))
+            standing = await self._store.runs.standing(run)
+            if standing is None or standing.status in FINAL:
+                return True
+            # The process is gone for certain, so its number is ours to write under; else we take one of our own.
+            fence = standing.fence if found else await self._take_over(run)
+            if fence is None:
+                return False
+            await self._close(run, fence, "ended", "killed", by=person(by))
+            return True
+
+    async def look_after(self, run: RunId, open_asks: OpenAsks) -> None:
+        """Find out whether a live run is what it seems to be; bury it when its runner is dead."""
         standing = await self._store.runs.standing(run)
         if standing is None or standing.owner or standing.status in FINAL or standing.status == "lost":
+            self._watched.pop(run, None)
             return
         silent = self._silent(run, standing)
-        record = await self._store.runs.record(run)
-        if record is None:
+        if silent < self._patience(standing):
             return
-        if standing.status == "queued":
-            if silent > START_PATIENCE_SECONDS / 3:
-                await self.launch(record, by=record.starter)
-        elif standing.status == "starting":
-            if silent > START_PATIENCE_SECONDS and (fence := await self._take_over(run)) is not None:
+        record, asks = await self._store.runs.record(run), await open_asks()
+        if record is None or asks is None:
+            return
+        async with self._lock(run):
+            if standing.status == "queued":
+                await self._launch(record, by=record.starter)
+            elif (fence := await self._take_over(run)) is None:
+                return
+            elif standing.status == "starting":
                 await self._close(run, fence, "failed", f"the runner did not start: {_tail(record)}")
-        else:
-            await self._bury(run, open_asks)
+            else:
+                await self._bury(run, fence, asks)
+
+    def look_anew(self) -> None:
+        """The store was away: what nobody could renew meanwhile says nothing about who is alive."""
+        self._watched.clear()
+
+    def _patience(self, standing: Standing) -> float:
+        """Seconds for which a run may stand there without a holder."""
+        match standing.status:
+            case "queued":
+                return START_PATIENCE_SECONDS / 3
+            case "starting":
+                return START_PATIENCE_SECONDS
+            case _:
+                # A runner renews its lease four times in its length, and so comes back within a quarter of it when
+                # the store was away for longer than the lease.
+                return self._settings.lease_seconds / 4 + 1
+
+    def _lock(self, run: RunId) -> asyncio.Lock:
+        return self._locks.setdefault(run, asyncio.Lock())
 
     def _silent(self, run: RunId, standing: Standing) -> float:
         """Seconds that we have seen this standing for: our own clock only, never another machine's."""
@@ -152,10 +214,8 @@ class Starter:
             self._watched[run] = (standing.status, standing.fence, first)
         return self._clock.now() - first
 
-    async def _bury(self, run: RunId, open_asks: Sequence[tuple[int, str, str]]) -> None:
+    async def _bury(self, run: RunId, fence: int, open_asks: Sequence[tuple[int, str, str]]) -> None:
         """Note a run as lost, and its open asks as withdrawn."""
-        if (fence := await self._take_over(run)) is None:
-            return
         seq = await self._store.events.last(run)
         withdrawn = [
             News(
@@ -185,6 +245,21 @@ class Starter:
         seq = await self._store.events.last(run)
         end = self._news(seq + 1, fence, status, why, verdict=None, unverifiable=[], files=[], **facts)
         await self._store.runs.finish(run, status, [end], fence=fence)
+
+    async def _tell_queued(self, record: RunRecord) -> None:
+        """Tell the first news of a run, unless it is told: the process that made the record may have died before."""
+        said = self._news(
+            1,
+            0,
+            "queued",
+            request=record.request,
+            by=person(record.starter),
+            workspace=record.workspace,
+            flow=record.options["flow"],
+            options=dict(record.options),
+        )
+        with contextlib.suppress(FencedError):  # a runner has it already
+            await self._store.events.append(record.run, [said], fence=0)
 
     async def _tell(self, run: RunId, fence: int, state: str, **facts: Any) -> None:
         seq = await self._store.events.last(run)
@@ -218,21 +293,16 @@ class Starter:
             lease_ttl=self._settings.lease_seconds,
         )
 
-    async def _refuse_busy(self, name: str, chosen: WorkspaceSettings) -> None:
+    async def _refuse_busy(self, name: str, chosen: WorkspaceSettings, *, besides: RunId | None = None) -> None:
         if chosen.fresh:
             return
-        for run in await self._store.runs.live():
+        for run in await self._store.runs.live() - {besides}:
             other = await self._store.runs.record(run)
             standing = await self._store.runs.standing(run)
             if other is not None and other.workspace == name and standing is not None and standing.status != "lost":
                 raise WorkspaceBusyError(
                     f"workspace {name!r} is in use by run {run}; wait for its end, or use a workspace with fresh = true"
                 )
-
-
-def is_running(standing: Standing | None) -> bool:
-    """Whether a runner holds the run, or is about to."""
-    return standing is not None and standing.status in ("queued", "starting", "running", "held")
 
 
 def _tail(record: RunRecord) -> str:

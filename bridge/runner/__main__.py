@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import ctypes
 import logging
-import os
 import sys
+import time
 
 from bridge.adapters.redis_store import open_redis
-from bridge.errors import BridgeError
-from bridge.launch.local import decode_order
+from bridge.errors import BridgeError, StoreAwayError
+from bridge.launch.local import read_order
 from bridge.logs import log_to_stderr
-from bridge.ports import Order
-from bridge.runner.host import EXIT_FAILED, host
+from bridge.ports import Order, Store
+from bridge.runner.host import EXIT_FAILED, LOOK_SECONDS, START_PATIENCE_SECONDS, host
 from flower import texts
 
 PR_SET_DUMPABLE = 4
@@ -29,19 +30,34 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     log_to_stderr()
     _close_to_neighbours()
-    with os.fdopen(args.order_fd, "rb") as file:
-        order = decode_order(file.read())
-    with texts.speaking(order.language):
-        try:
+    try:
+        order = read_order(args.order_fd)
+        with texts.speaking(order.language):
             return asyncio.run(_run(order))
-        except BridgeError as err:
-            log.error("runner.failed", extra={"run": order.run, "why": str(err)})  # noqa: TRY400 - no bug: the text says it
-            return EXIT_FAILED
+    except (BridgeError, OSError) as err:
+        log.error("runner.failed", extra={"why": str(err)})  # noqa: TRY400 - no bug: the text says it
+        return EXIT_FAILED
 
 
 async def _run(order: Order) -> int:
-    async with open_redis(order.store_url, username=order.store_user, password=order.store_password) as store:
+    async with contextlib.AsyncExitStack() as stack:
+        store = await _opened(order, stack)
         return await host(order, store)
+
+
+async def _opened(order: Order, stack: contextlib.AsyncExitStack) -> Store:
+    """Open the store; waits a while for one that is just being started anew."""
+    give_up = time.monotonic() + START_PATIENCE_SECONDS
+    while True:
+        try:
+            return await stack.enter_async_context(
+                open_redis(order.store_url, username=order.store_user, password=order.store_password)
+            )
+        except StoreAwayError as err:
+            if time.monotonic() > give_up:
+                raise
+            log.info("runner.waits_for_store", extra={"run": order.run, "why": str(err)})
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 def _close_to_neighbours() -> None:

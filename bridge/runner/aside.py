@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 from bridge.commands import Consult
 from bridge.runner.telling import Teller, person_of
-from flower import Workbench
-from flower.workflow.aside import Recent, ask_aside
+from bridge.texts import runner as catalogue
+from flower import StepResult
 
 log = logging.getLogger(__name__)
 
@@ -19,40 +18,43 @@ AT_ONCE = 3
 
 
 class Aside:
-    """Answers oracle questions in tasks of the group that it is given."""
+    """Answers oracle questions; each ends with an answer or a failure, and with a receipt.
+
+    Args:
+        ask: asks the oracle (`flower.workflow.aside.ask_aside`).
+        texts: what people read of us.
+    """
 
     def __init__(
-        self, teller: Teller, recent: Recent, *, workspace: Path, run_dir: Path, workbench: Workbench | None
+        self,
+        teller: Teller,
+        ask: Callable[[str], Awaitable[StepResult]],
+        *,
+        texts: catalogue.RunnerTexts = catalogue.EN,
     ) -> None:
-        self._teller, self._recent = teller, recent
-        self._workspace, self._run_dir, self._workbench = workspace, run_dir, workbench
+        self._teller, self._ask, self._texts = teller, ask, texts
         self._room = asyncio.Semaphore(AT_ONCE)
 
     async def answer(self, command: Consult) -> None:
-        """Answer one question and tell it. Never raises but for cancellation."""
-        facts = {"command": command.id, "question": command.question, "by": person_of(command.by)}
-        self._teller.tell("oracle", command.question, payload={**facts, "state": "asked", "cost_usd": 0.0})
+        """Answer one question and tell it. Raises nothing but for cancellation, which is told as well."""
+        self._tell(command, "asked", command.question)
         try:
             async with self._room:
-                result = await ask_aside(
-                    command.question,
-                    workspace=self._workspace,
-                    run_dir=self._run_dir,
-                    recent=self._recent,
-                    workbench=self._workbench,
-                )
-        except Exception as err:
+                result = await self._ask(command.question)
+        except asyncio.CancelledError:
+            self._tell(command, "failed", self._texts.oracle_over)
+            raise
+        except Exception as err:  # boundary: a side question never reaches the run
             log.warning("aside.failed", exc_info=True)
-            self._failed(facts, f"{type(err).__name__}: {err}")
+            self._tell(command, "failed", f"{type(err).__name__}: {err}")
             return
         if result.ok:
-            self._teller.tell(
-                "oracle", result.text, payload={**facts, "state": "answered", "cost_usd": result.cost_usd}
-            )
-            self._teller.receipt(command, "done")
+            self._tell(command, "answered", result.text, result.cost_usd)
         else:
-            self._failed(facts, result.error or "no answer")
-            self._teller.receipt(command, "refused", result.error or "no answer")
+            self._tell(command, "failed", result.error or self._texts.no_answer, result.cost_usd)
 
-    def _failed(self, facts: Mapping[str, object], why: str) -> None:
-        self._teller.tell("oracle", why, payload={**facts, "state": "failed", "cost_usd": 0.0})
+    def _tell(self, command: Consult, state: str, text: str, cost: float = 0.0) -> None:
+        facts = {"command": command.id, "question": command.question, "by": person_of(command.by)}
+        self._teller.tell("oracle", text, payload={**facts, "state": state, "cost_usd": cost})
+        if state != "asked":
+            self._teller.receipt(command, "done")  # a failure was told a moment ago, so this does not say it again

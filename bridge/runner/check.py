@@ -15,8 +15,8 @@ def main() -> int:
     env.load_dotenv()
     if env.check_credentials() is not None:
         print(  # noqa: T201
-            "no model credential: neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set. Export one of them, or write it"
-            f" into {env.user_env_path()}"
+            "no model credential: neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set. "
+            f"Export one of them, or write it into {env.user_env_path()}"
         )
         return 1
     return 0

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, assert_never
+from typing import Any, assert_never
 
 from bridge.commands import Answer, Command, Consult, Decline, End, Hold, Interrupt, Resume, Say
 from bridge.model import Person, PersonId
 from bridge.runner.telling import Teller, person_of
+from bridge.texts import runner as catalogue
 from flower import HumanChannel, Runtime
-from flower.core.next_move import End as EndOfRun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
 BOUNDARY_SECONDS = 10.0
 """How long *interrupt* waits for a message boundary before it cuts at once (rulings R3)."""
+
+OURSELVES = Person(id=PersonId(""), name="flower")
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Pending:
 
     calls: dict[str, str] = field(default_factory=dict)
 
-    def see(self, kind: str, tool: str, payload: dict[str, object]) -> None:
+    def see(self, kind: str, tool: str, payload: Mapping[str, Any]) -> None:
         """Fold one event."""
         if payload.get("subagent"):
             return
@@ -36,7 +36,7 @@ class Pending:
             self.calls[str(payload.get("id"))] = tool
         elif kind == "tool_result":
             self.calls.pop(str(payload.get("tool_use_id")), None)
-        elif kind == "result":
+        elif kind in ("result", "retry", "step"):  # whatever was pending, the attempt that called it is over
             self.calls.clear()
 
     def cut_at_once(self) -> bool:
@@ -47,11 +47,30 @@ class Pending:
         return bool(self.calls) and not any(tool in ("Agent", "Task") for tool in self.calls.values())
 
 
+@dataclass(slots=True, eq=False)
+class Standstill:
+    """A hold, from the moment it is wanted until somebody lets the run go on."""
+
+    holds: list[Hold]
+    reason: str = ""
+    begun: bool = False
+    """The run stands still, and that was told."""
+    let_go: Resume | None = None
+    awaited: bool = False
+    """flower waits for `moved`."""
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class Hands:
     """What people want from this run. Lives on the loop's thread.
 
     Args:
+        fence: number of this attempt.
+        questions: what earlier attempts asked, by fence and id.
         consult: starts an oracle question beside the run; must return at once.
+        later: calls something after so many seconds, as the loop's `call_later`.
+        on_held: told when the run comes to stand still, and when it goes on.
+        texts: what people and the agent read of us.
     """
 
     def __init__(
@@ -62,37 +81,44 @@ class Hands:
         *,
         fence: int,
         consult: Callable[[Consult], None],
-        later: Callable[[float, Callable[[], None]], object],
+        later: Callable[[float, Callable[[], None]], asyncio.TimerHandle],
         on_held: Callable[[bool], None] = lambda _: None,
+        questions: Mapping[tuple[int, str], str] | None = None,
+        texts: catalogue.RunnerTexts = catalogue.EN,
     ) -> None:
         self._channel, self._runtime, self._teller, self._fence = channel, runtime, teller, fence
         self._consult, self._later, self._on_held = consult, later, on_held
-        self._hold: Hold | None = None
-        self._interrupt: Interrupt | None = None
-        self._decision: asyncio.Future[Resume | End] | None = None
+        self._questions, self._texts = questions or {}, texts
+        self._standstill: Standstill | None = None
+        self._untaken: list[Interrupt | Resume] = []
+        """Whose words wait for the next cut."""
+        self._timers: list[asyncio.TimerHandle] = []
+        self._said: dict[str, Command] = {}
+        """Mail id -> what brought it."""
+        self._patience: float | None = None
+        """The channel's `timeout_s`, while it is put off."""
         self.pending = Pending()
+        self.ended = asyncio.Event()
         self.ended_by: Person | None = None
         self.end_reason = ""
         runtime.on_interrupted = self._interrupted
 
     @property
     def held(self) -> bool:
-        """Whether the run waits for a person who lets it go on or ends it."""
-        return self._decision is not None
+        """Whether the run stands still until a person lets it go on or ends it."""
+        return self._standstill is not None and self._standstill.begun and self._standstill.let_go is None
 
     def carry_out(self, command: Command) -> None:
         """Do one command. Tells its receipt; never waits and never raises for a command that comes too late."""
         match command:
-            case Answer():
-                self._answer(command)
-            case Decline():
-                self._decline(command)
+            case Answer() | Decline():
+                self._settle(command)
             case Say():
                 self._say(command)
             case Interrupt():
-                self._cut(command)
+                self._interrupt(command)
             case Hold():
-                self._cut(command)
+                self._hold(command)
             case Resume():
                 self._resume(command)
             case End():
@@ -104,122 +130,227 @@ class Hands:
 
     def hold_for(self, reason: str) -> None:
         """Hold the run because of ourselves (a full disk), not of a person."""
-        self.carry_out(Hold(id=f"self:{reason}", by=Person(id=PersonId(""), name=reason), at=0.0))
+        if self._standstill is None or self._standstill.let_go is not None:
+            self._hold(Hold(id=f"self:{reason}", by=OURSELVES, at=0.0), reason)
 
-    def finished(self) -> None:
-        """Close what still waits when the run is over: nothing stays in a state of stopping (SS-4)."""
-        for command in (self._hold, self._interrupt):
-            if command is not None:
-                self._teller.receipt(command, "refused", "the run ended before it could be taken up")
-        self._hold = self._interrupt = None
+    def refuse(self, command: Command, why: str) -> None:
+        """Tell that a command is not done."""
+        self._teller.receipt(command, "refused", why)
 
-    def _answer(self, command: Answer) -> None:
-        if not self._asked_here(command, command.fence):
-            return
-        self._teller.settled_by(command.ask, command.by)
-        self._close(command, self._channel.answer(command.ask, command.text))
+    def finished(self, *, over: bool) -> None:
+        """Close what still waits when the flow has ended: nothing stays in a state of stopping (SS-4).
 
-    def _decline(self, command: Decline) -> None:
-        if not self._asked_here(command, command.fence):
-            return
-        self._teller.settled_by(command.ask, command.by)
-        self._close(command, self._channel.decline(command.ask, command.reason))
+        Args:
+            over: the run is over, and not just this attempt of it: what the agent has not read it will not read soon.
+        """
+        for timer in self._timers:
+            timer.cancel()
+        waiting: list[Command] = [*self._untaken]
+        if (still := self._standstill) is not None and not still.begun:
+            waiting += still.holds
+            waiting += [still.let_go] if still.let_go is not None else []
+        self._untaken, self._standstill = [], None
+        for command in waiting:
+            self.refuse(command, self._texts.ended_first)
+        unread = [self._said[mail.id] for mail in self._channel.pending_mail() if mail.id in self._said]
+        for command in unread if over else ():
+            self.refuse(command, self._texts.unread)
 
-    def _asked_here(self, command: Answer | Decline, fence: int) -> bool:
-        # A button of an earlier attempt must not answer a question of this one with the same id (rulings R2).
-        if fence != self._fence:
-            self._teller.receipt(command, "refused", "the question was asked before the run was started again")
-            return False
-        return True
+    # -- questions ------------------------------------------------------------------------------------------------
 
-    def _close(self, command: Answer | Decline, taken: bool) -> None:
-        if taken:
+    def _settle(self, command: Answer | Decline) -> None:
+        """Settle an ask, the one that was meant: two attempts may both have a `q1` (rulings R2)."""
+        blank = isinstance(command, Answer) and not command.text.strip()
+        if blank:  # AS-13
+            self.refuse(command, self._texts.no_words)
+        elif command.fence != self._fence:
+            question = self._questions.get((command.fence, command.ask), self._texts.unknown_ask)
+            self._too_late(command, question, self._texts.older_ask)
+        elif self._taken(command):
+            # The channel tells the outcome when its task wakes, which is after we have returned.
+            self._teller.settled_by(command.ask, command.by)
             self._teller.receipt(command, "done")
-        elif isinstance(command, Answer) and command.text.strip():
-            # A late answer is kept: it reaches the inbox, marked as what it is (product 1.4).
-            question = next((ask.question for ask in self._channel.asks if ask.id == command.ask), command.ask)
-            self._mail(command, f"(late answer to {question!r}) {command.text}")
-            self._teller.receipt(command, "refused", "the question no longer waited; the answer went to the inbox")
         else:
-            self._teller.receipt(command, "refused", "the question no longer waits")
+            question = next((ask.question for ask in self._channel.asks if ask.id == command.ask), "")
+            self._too_late(command, question or self._texts.unknown_ask, self._texts.ask_over)
+
+    def _taken(self, command: Answer | Decline) -> bool:
+        if isinstance(command, Answer):
+            return self._channel.answer(command.ask, command.text)
+        return self._channel.decline(command.ask, command.reason)
+
+    def _too_late(self, command: Answer | Decline, question: str, why: str) -> None:
+        if isinstance(command, Decline):
+            self.refuse(command, why)
+            return
+        # A late answer is kept: it reaches the inbox, marked as what it is (product 1.4).
+        self._mail(command, self._texts.late_answer.format(question=question, answer=command.text))
+        self.refuse(command, self._texts.ask_over_kept)
+
+    # -- words ----------------------------------------------------------------------------------------------------
 
     def _say(self, command: Say) -> None:
-        if self._decision is not None:  # words to a held run let it go on with them (product 1.6)
-            self._resume(
-                Resume(id=command.id, by=command.by, at=command.at, message=command.message, text=command.text)
-            )
+        if self._may_go_on():  # words to a held run let it go on with them (product 1.6)
+            self._resume(_as_resume(command, command.text))
         else:
             self._mail(command, command.text)
 
     def _mail(self, command: Command, text: str) -> None:
         self._teller.saying = command.id
         try:
-            if self._channel.send(text) is None:
-                self._teller.receipt(command, "refused", "there were no words in it")
+            mail = self._channel.send(text)
         finally:
             self._teller.saying = ""
+        if mail is None:
+            self.refuse(command, self._texts.no_words)
+        elif not isinstance(command, Answer):  # whose receipt says already that it came too late
+            self._said[mail.id] = command
 
-    def _cut(self, command: Interrupt | Hold) -> None:
-        if self._decision is not None:
-            if isinstance(command, Interrupt) and command.text:
-                self._resume(
-                    Resume(id=command.id, by=command.by, at=command.at, message=command.message, text=command.text)
-                )
+    # -- interrupt and hold ---------------------------------------------------------------------------------------
+
+    def _interrupt(self, command: Interrupt) -> None:
+        if self.ended.is_set():
+            self.refuse(command, self._texts.ending)
+        elif self._may_go_on():
+            if command.text.strip():
+                self._resume(_as_resume(command, command.text))
             else:
-                self._teller.receipt(command, "refused", "the run is held already")
-            return
-        if self._hold is not None or self._interrupt is not None:
-            self._teller.receipt(self._hold or self._interrupt or command, "done")
-        now = isinstance(command, Hold) or self.pending.cut_at_once()
-        text = command.text if isinstance(command, Interrupt) else ""
-        self._hold = command if isinstance(command, Hold) else None
-        self._interrupt = command if isinstance(command, Interrupt) else None
-        self._teller.run("interrupting", by=person_of(command.by), words=text, now=now, hold=self._hold is not None)
-        self._runtime.interrupt(text, now=now)
-        if not now:
-            self._later(BOUNDARY_SECONDS, lambda: self._lose_patience(command))
+                self.refuse(command, self._texts.already_held)
+        else:
+            now = self.pending.cut_at_once() or self._between_runs()
+            self._teller.run("interrupting", by=person_of(command.by), words=command.text, now=now, hold=False)
+            self._untaken.append(command)
+            self._runtime.interrupt(command.text, now=now)
+            if not now:
+                self._timers.append(self._later(BOUNDARY_SECONDS, lambda: self._lose_patience(command)))
 
-    def _lose_patience(self, command: Interrupt | Hold) -> None:
-        if self._interrupt is command:  # still not taken up
+    def _lose_patience(self, command: Interrupt) -> None:
+        if command in self._untaken:
             self._runtime.interrupt(command.text, now=True)
 
-    async def _interrupted(self, _words: str) -> str | EndOfRun | None:
-        """Decide how an interrupted run goes on; flower awaits this between the cut and the resume."""
-        self._teller.withdraw([ask.id for ask in self._channel.pending()])
-        self.pending.calls.clear()
-        hold, interrupt = self._hold, self._interrupt
-        self._hold = self._interrupt = None
-        if hold is None:
-            if interrupt is not None:
-                self._teller.receipt(interrupt, "done")
-            return None
-        return await self._wait_for_a_person(hold)
+    def _hold(self, command: Hold, reason: str = "") -> None:
+        still = self._standstill
+        if self.ended.is_set():
+            self.refuse(command, self._texts.ending)
+        elif still is None or still.let_go is not None:
+            self._settle_old(still)
+            self._standstill = still = Standstill([command], reason)
+            self._teller.run("interrupting", by=person_of(command.by), words="", now=True, hold=True)
+            self._runtime.interrupt("", now=True)
+            if self._between_runs():
+                # The flow itself waits for a person, so there is nothing to cut: the run stands still as it is, and
+                # flower takes the hold up at the next step, should the flow come to one before it is let go.
+                self._begin(still)
+                self._patience, self._channel.timeout_s = self._channel.timeout_s, None
+        elif still.begun:
+            self.refuse(command, self._texts.already_held)
+        else:
+            still.holds.append(command)
 
-    async def _wait_for_a_person(self, hold: Hold) -> str | EndOfRun | None:
-        self._decision = asyncio.get_running_loop().create_future()
-        self._teller.run("held", by=person_of(hold.by))
-        self._teller.receipt(hold, "done")
-        self._on_held(True)
-        try:
-            decision = await self._decision
-        finally:
-            self._decision = None
-        if isinstance(decision, End):
-            return Runtime.END
-        self._teller.run("working", by=person_of(decision.by), attempt=self._fence, resumed=True, words=decision.text)
-        self._teller.receipt(decision, "done")
-        self._on_held(False)
-        return decision.text or None
+    def _settle_old(self, still: Standstill | None) -> None:
+        """Close a hold that was let go before the cut came, and is wanted again."""
+        if still is None or still.begun or still.let_go is None:
+            return
+        for hold in still.holds:
+            self._teller.receipt(hold, "done")
+        self._keep_words(still.let_go)
+
+    def _between_runs(self) -> bool:
+        """Whether the flow waits for a person while no agent works, as a gate does."""
+        return self._runtime.current is None and bool(self._channel.pending())
+
+    def _may_go_on(self) -> bool:
+        return self._standstill is not None and self._standstill.let_go is None and not self.ended.is_set()
 
     def _resume(self, command: Resume) -> None:
-        if self._decision is None or self._decision.done():
-            self._teller.receipt(command, "refused", "the run is not held")
+        still = self._standstill
+        if still is None or not self._may_go_on():
+            self.refuse(command, self._texts.not_held)
+            return
+        still.let_go = command
+        if still.begun:
+            self._go_on(still, command)
+        if still.begun and not still.awaited:
+            self._standstill = None
+        still.moved.set()
+
+    def _begin(self, still: Standstill) -> None:
+        still.begun = True
+        self._teller.run("held", still.reason, by=person_of(still.holds[0].by))
+        for hold in still.holds:
+            self._teller.receipt(hold, "done")
+        self._on_held(True)
+
+    def _go_on(self, still: Standstill, command: Resume) -> None:
+        self._teller.run("working", by=person_of(command.by), attempt=self._fence, resumed=True, words=command.text)
+        self._on_held(False)
+        if self._patience is not None:
+            # What the question has waited while the run was held counts: it may be over at once.
+            self._channel.timeout_s, self._patience = self._patience, None
+        if still.awaited:
+            self._teller.receipt(command, "done")
         else:
-            self._decision.set_result(command)
+            self._keep_words(command)
+
+    def _keep_words(self, command: Resume) -> None:
+        """Give words to the agent with the next cut."""
+        if command.text.strip():
+            self._untaken.append(command)
+            self._runtime.interrupt(command.text, now=True)
+        else:
+            self._teller.receipt(command, "done")
+
+    async def _interrupted(self, words: str) -> str | None:
+        """Decide how an interrupted run goes on; flower awaits this between the cut and the resume.
+
+        When the run is ended meanwhile, flower stops waiting for us.
+        """
+        self.close_asks()
+        self.pending.calls.clear()
+        taken, self._untaken = self._untaken, []  # what comes from here on waits for the next cut
+        if (still := self._standstill) is not None:
+            try:
+                words = await self._stand(still, words)
+            except asyncio.CancelledError:
+                self._untaken = [*taken, *self._untaken]
+                raise
+        for command in taken:
+            self._teller.receipt(command, "done")
+        return words or None
+
+    async def _stand(self, still: Standstill, words: str) -> str:
+        """Stand still until somebody lets the run go on; returns what the agent is told then."""
+        still.awaited = True
+        if not still.begun:
+            self._begin(still)
+            if still.let_go is not None:
+                self._go_on(still, still.let_go)
+        try:
+            await still.moved.wait()
+        finally:
+            if self._standstill is still:
+                self._standstill = None
+        said = still.let_go.text.strip() if still.let_go is not None else ""
+        return "\n\n".join(part for part in (words, said) if part)
+
+    def close_asks(self) -> None:
+        """Tell the asks whose call was cut as withdrawn."""
+        self._teller.withdraw([ask.id for ask in self._channel.pending()])
+
+    # -- the end --------------------------------------------------------------------------------------------------
 
     def _end(self, command: End) -> None:
-        self.ended_by, self.end_reason = command.by, command.reason
+        if not self.ended.is_set():
+            self.ended_by, self.end_reason = command.by, command.reason
+            self.ended.set()
         self._teller.receipt(command, "done")
-        if self._decision is not None and not self._decision.done():
-            self._decision.set_result(command)
         self._runtime.end()
+        if self._runtime.current is None:
+            # No agent works, so nothing would be cut: what the flow itself waits for is a person.
+            self._teller.withdraw()
+            for ask in self._channel.pending():
+                self._channel.decline(ask.id)
+
+
+def _as_resume(command: Say | Interrupt, text: str) -> Resume:
+    return Resume(id=command.id, by=command.by, at=command.at, message=command.message, text=text)

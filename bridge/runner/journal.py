@@ -7,11 +7,12 @@ write between the lines of its successor. A thread does the writing: a sink must
 from __future__ import annotations
 
 import logging
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import FileIO
+from itertools import islice
 from pathlib import Path
 
 from bridge.errors import BadMessageError
@@ -26,12 +27,18 @@ BATCH = 500
 RETRY_SECONDS = 2.0
 """How long the writer waits before it tries a full or failing disk again."""
 
+CLOSE_SECONDS = 5.0
+
 
 class Journal:
     """Appends news, in order, from any thread; reads back what is safely on disk.
 
-    `on_written` is called on the writer's thread after each write; `on_trouble` with a text when the disk refuses, and
-    with an empty text when it takes again. Nothing is dropped in between.
+    `on_written` is called after each write, and whenever `stuck` has something new; `on_trouble` with a text when the
+    disk refuses, and with an empty text when it takes again. Both on the writer's thread or on that of `append`.
+    Nothing is dropped in between.
+
+    Raises:
+        OSError: the log cannot be opened.
     """
 
     def __init__(
@@ -40,8 +47,10 @@ class Journal:
         self._path = folder / "log" / f"{fence:04d}.ndjson"
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._on_written, self._on_trouble = on_written, on_trouble
-        self._todo: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._wake = threading.Event()
+        self._todo: deque[bytes] = deque()
+        """What is not on the disk yet; guarded by `_changed`, as the two flags are."""
+        self._failing = self._closing = False
+        self._changed = threading.Condition()
         self._file = FileIO(self._path, "a")  # unbuffered: after a failed write we know what stands there
         self._end = self._path.stat().st_size
         self._thread = threading.Thread(target=self._write_all, name="flower-journal", daemon=True)
@@ -49,7 +58,13 @@ class Journal:
 
     def append(self, news: News) -> None:
         """Hand one piece of news to the writer. Never blocks."""
-        self._todo.put(encode_news(news))
+        with self._changed:
+            self._todo.append(encode_news(news))
+            failing = self._failing
+            if not failing:  # a writer that waits for its disk is not hurried
+                self._changed.notify_all()
+        if failing:
+            self._on_written()
 
     def read(self, offset: int, *, count: int = 500) -> tuple[list[News], int]:
         """Return at most `count` items from a byte offset on, and the offset behind them. Whole lines only."""
@@ -63,6 +78,12 @@ class Journal:
                 items.append(decode_news(line))
         return items, offset
 
+    def stuck(self) -> list[News]:
+        """Return what the disk does not take, oldest first; nothing while it takes what it gets."""
+        with self._changed:
+            lines = list(self._todo) if self._failing else []
+        return [decode_news(line) for line in lines]
+
     def acknowledge(self, seq: int) -> None:
         """Remember that everything up to `seq` has been handed in. A hint: readers check it against the line."""
         mark = self._path.with_suffix(".acked")
@@ -73,35 +94,46 @@ class Journal:
 
     def close(self) -> None:
         """Write what is left and stop the writer. Blocks at most a few seconds."""
-        self._wake.set()
-        self._todo.put(None)
-        self._thread.join(5)
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(CLOSE_SECONDS)
         self._file.close()
 
     def _write_all(self) -> None:
-        while (line := self._todo.get()) is not None:
-            lines, last = [line], False
-            with suppress(queue.Empty):  # what came meanwhile goes along in the same write
-                while len(lines) < BATCH:
-                    if (line := self._todo.get_nowait()) is None:
-                        last = True
-                        break
-                    lines.append(line)
-            self._write(b"".join(each + b"\n" for each in lines))
+        while batch := self._next_batch():
+            if not self._write(b"".join(line + b"\n" for line in batch)):
+                return
+            with self._changed:
+                for _ in batch:
+                    self._todo.popleft()
             self._on_written()
-            if last:
-                return
 
-    def _write(self, data: bytes) -> None:
-        failed = False
-        while not self._try(data, tell=not failed):
-            failed = True
-            if self._wake.wait(RETRY_SECONDS):
-                return
-        if failed:
+    def _next_batch(self) -> list[bytes]:
+        """Wait for lines; none: the journal is closed and all of it is written."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._todo or self._closing)
+            return list(islice(self._todo, BATCH))
+
+    def _write(self, data: bytes) -> bool:
+        """Write, for as long as it takes. False: the journal was closed before the disk took it."""
+        while (trouble := self._try(data)) is not None:
+            with self._changed:
+                new, self._failing = not self._failing, True
+            if new:
+                self._on_trouble(trouble)
+                self._on_written()
+            with self._changed:
+                if self._changed.wait_for(lambda: self._closing, timeout=RETRY_SECONDS):
+                    return self._try(data) is None
+        with self._changed:
+            again, self._failing = self._failing, False
+        if again:
             self._on_trouble("")
+        return True
 
-    def _try(self, data: bytes, *, tell: bool) -> bool:
+    def _try(self, data: bytes) -> str | None:
+        """Write once; returns what was wrong, and then nothing of it stands in the file."""
         rest = memoryview(data)
         try:
             while rest:
@@ -109,11 +141,9 @@ class Journal:
         except OSError as err:
             with suppress(OSError):
                 self._file.truncate(self._end)  # take back the part of a line that a full disk let through
-            if tell:
-                self._on_trouble(f"{self._path.parent}: {err.strerror or err}")
-            return False
+            return f"{self._path.parent}: {err.strerror or err}"
         self._end += len(data)
-        return True
+        return None
 
 
 def written_before(folder: Path, *, before: int, only_unacknowledged: bool = False) -> Iterator[News]:

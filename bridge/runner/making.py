@@ -54,9 +54,9 @@ def _named(order: Order, run_dir: Path) -> Workflow:
     module_name, _, attr = order.flow.partition(":")
     try:
         found: Any = getattr(importlib.import_module(module_name), attr)
-    except (ImportError, AttributeError, ValueError) as err:
+    except (Exception, SystemExit) as err:  # boundary: a module of somebody else is run here
         expected = "expected 'starter' or 'module:attr' that can be imported"
-        raise LaunchError(f"flow {order.flow!r}: {err}; {expected}") from err
+        raise LaunchError(f"flow {order.flow!r}: {type(err).__name__}: {err}; {expected}") from err
     if isinstance(found, Workflow):
         return found
     words = order.words if order.reopen and order.words else order.request

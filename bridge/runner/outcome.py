@@ -27,8 +27,10 @@ class Outcome:
     unverifiable: tuple[str, ...] = ()
     text: str = ""
     steps: tuple[Mapping[str, Any], ...] = ()
-    cost_usd: float = 0.0
-    aside_usd: float = 0.0
+    cost_usd: float | None = None
+    """All attempts, without the oracle, US dollars; None: not known."""
+    aside_usd: float | None = None
+    """Oracle questions of all attempts."""
     files: tuple[str, ...] = field(default_factory=tuple)
 
 
@@ -52,30 +54,27 @@ def verdict_of(verdict: Any) -> dict[str, Any]:
 
 
 def payload_of(ended: Outcome) -> dict[str, Any]:
-    """Return the end as it stands in the payload of the last news (docs/wire.md)."""
+    """Return the end as it stands in the payload of the last news (docs/wire.md); what is not known is left out."""
+    costs = {"cost_usd": ended.cost_usd, "aside_usd": ended.aside_usd}
     return {
         "verdict": ended.verdict,
         "unverifiable": list(ended.unverifiable),
         "text": ended.text,
         "steps": [dict(step) for step in ended.steps],
-        "cost_usd": ended.cost_usd,
-        "aside_usd": ended.aside_usd,
         "files": list(ended.files),
+        **{name: cost for name, cost in costs.items() if cost is not None},
     }
 
 
-def rows_of(manifest: Path) -> list[dict[str, Any]]:
-    """Read a manifest's rows, of all attempts; a missing or broken file has none (behaviour 15.5)."""
+def cost_of(manifest: Path) -> float | None:
+    """Add up what the rows of a manifest cost, those of all attempts, US dollars. None: it cannot be read."""
     try:
         rows = json.loads(manifest.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return []
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-
-
-def cost_of(rows: list[dict[str, Any]]) -> float:
-    """Add up what a manifest's rows cost, US dollars."""
-    return round(sum(float(row.get("cost_usd") or 0.0) for row in rows), 6)
+        return round(sum(float(row.get("cost_usd") or 0.0) for row in rows), 6)
+    except FileNotFoundError:
+        return 0.0
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
 
 
 def snapshot(workspace: Path) -> dict[str, tuple[int, int]] | None:
@@ -95,7 +94,9 @@ def snapshot(workspace: Path) -> dict[str, tuple[int, int]] | None:
     return found
 
 
-def changed(before: dict[str, tuple[int, int]] | None, after: dict[str, tuple[int, int]] | None) -> tuple[str, ...]:
+def changed(
+    before: Mapping[str, tuple[int, int]] | None, after: Mapping[str, tuple[int, int]] | None
+) -> tuple[str, ...]:
     """Name the files that are new or different, sorted, at most fifty."""
     if before is None or after is None:
         return ()

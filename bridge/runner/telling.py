@@ -13,6 +13,9 @@ from flower import Event, StepResult
 
 Clock = Callable[[], float]
 
+TICK = 1e-6
+"""Seconds between two items at least: the time of an item is part of its identity (`bridge.runner.past`)."""
+
 
 def person_of(person: Person) -> dict[str, str]:
     """Return a person as it stands in payloads (docs/wire.md)."""
@@ -38,7 +41,9 @@ class Teller:
 
     def __init__(self, out: Callable[[News], None], *, fence: int, after: int, clock: Clock = time.time) -> None:
         self._out, self._fence, self._seq, self._clock = out, fence, after, clock
+        self._at = 0.0
         self._open: dict[str, News] = {}
+        self._withdrawn: set[str] = set()
         self._answered_by: dict[str, Person] = {}
         self._mail: dict[str, str] = {}
         self.saying: str = ""
@@ -58,25 +63,29 @@ class Teller:
 
     def tell(self, kind: str, text: str = "", *, tool: str = "", payload: Mapping[str, Any] | None = None) -> News:
         """Number a piece of news and hand it on."""
-        self._seq += 1
-        news = News(
-            seq=self._seq,
-            fence=self._fence,
-            at=self._clock(),
-            kind=kind,
-            text=text,
-            tool=tool,
-            payload=dict(payload or {}),
+        self._at = max(self._clock(), self._at + TICK)
+        return self._hand_on(
+            News(
+                seq=self._seq + 1,
+                fence=self._fence,
+                at=self._at,
+                kind=kind,
+                text=text,
+                tool=tool,
+                payload=dict(payload or {}),
+            )
         )
-        if not self.silent:
-            self._out(news)
-        return news
 
     def repeat(self, news: News) -> None:
         """Hand on, under a new number, what an earlier attempt wrote down and did not hand in."""
-        self._seq += 1
         payload = {"fence": news.fence, **news.payload} if news.kind == "ask" else news.payload
-        self._out(dataclasses.replace(news, seq=self._seq, payload=payload))
+        self._hand_on(dataclasses.replace(news, seq=self._seq + 1, payload=payload))
+
+    def _hand_on(self, news: News) -> News:
+        if not self.silent:
+            self._seq = news.seq
+            self._out(news)
+        return news
 
     def run(self, state: str, text: str = "", /, **payload: Any) -> News:
         """Tell a change of the run itself."""
@@ -107,7 +116,7 @@ class Teller:
         self.tell("step_end", payload=body)
 
     def settled_by(self, ask: str, person: Person) -> None:
-        """Note who is about to settle an ask, so that its outcome can say so."""
+        """Note who settled an ask, for its outcome, which the channel tells a moment later."""
         self._answered_by[ask] = person
 
     def event(self, event: Event, *, label: str, judging: bool, until: float | None) -> None:
@@ -121,15 +130,17 @@ class Teller:
             payload["judging"] = True
         self.tell(event.kind, event.text, tool=event.tool, payload=payload)
 
-    def withdraw(self, waiting: Collection[str], *, everything: bool = False) -> None:
+    def withdraw(self, waiting: Collection[str] = ()) -> None:
         """Tell the asks that were open and wait no longer as withdrawn (rulings R1).
 
+        What the channel says of one of them afterwards is not told: each ask is settled once.
+
         Args:
-            waiting: ids that the channel still lists as pending.
-            everything: the run is over, nothing waits any more.
+            waiting: ids of the asks that still wait.
         """
-        for ask in [each for each in self._open if everything or each not in waiting]:
+        for ask in [each for each in self._open if each not in waiting]:
             asked = self._open.pop(ask)
+            self._withdrawn.add(ask)
             self.tell("ask", asked.text, payload={**asked.payload, "state": "withdrawn", "answer": ""})
 
     def adopt(self, asked: News) -> None:
@@ -147,7 +158,7 @@ class Teller:
         elif payload["state"] == "asked":
             payload["until"] = until
             self._open[ask] = self.tell("ask", event.text, payload=payload)
-        else:
+        elif ask not in self._withdrawn:
             self._open.pop(ask, None)
             if person := self._answered_by.pop(ask, None):
                 payload["by"] = person_of(person)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import resource
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +39,19 @@ class Heard:
         with self.changed:
             assert callable(condition)
             assert self.changed.wait_for(condition, timeout=10)
+
+
+@contextlib.contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """Have the kernel refuse what goes beyond a size, in the middle of a line, as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, old)
 
 
 @pytest.fixture
@@ -87,25 +102,39 @@ def test_a_disk_that_refuses_holds_the_writer_says_so_once_and_loses_nothing(
     tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bridge.runner.journal.RETRY_SECONDS", 0.05)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     journal = Journal(tmp_path, 1, on_written=heard.written, on_trouble=heard.trouble)
     journal.append(news(1, text="x" * 100))
     heard.wait(lambda: heard.writes == 1)
-    # A file-size limit makes the kernel refuse the write in the middle of a line, as a full disk does.
-    import signal
-
-    old = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        size = (tmp_path / "log" / "0001.ndjson").stat().st_size
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, hard))
+    size = (tmp_path / "log" / "0001.ndjson").stat().st_size
+    with file_size_limit(size + 20):
         journal.append(news(2, text="y" * 200))
         heard.wait(lambda: len(heard.troubles) == 1)
         assert heard.troubles[0].startswith(str(tmp_path / "log"))
         assert (tmp_path / "log" / "0001.ndjson").stat().st_size == size
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, old)
-    heard.wait(lambda: heard.writes == 2)
+        writes = heard.writes
+        journal.append(news(3))
+        heard.wait(lambda: heard.writes > writes)  # there is something new, though not on the disk
+        assert [item.seq for item in journal.stuck()] == [2, 3]
+    heard.wait(lambda: len(heard.troubles) == 2)
     assert heard.troubles[1] == ""
     journal.close()
-    assert [item.seq for item in journal.read(0)[0]] == [1, 2]
+    assert journal.stuck() == []
+    assert [item.seq for item in journal.read(0)[0]] == [1, 2, 3]
+
+
+def test_a_journal_that_is_closed_while_its_disk_refuses_does_not_hang(
+    tmp_path: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bridge.runner.journal.RETRY_SECONDS", 60.0)
+    journal = Journal(tmp_path, 1, on_written=heard.written, on_trouble=heard.trouble)
+    with file_size_limit(0):
+        journal.append(news(1))
+        heard.wait(lambda: len(heard.troubles) == 1)
+        journal.close()
+    assert journal.read(0) == ([], 0)
+
+
+def test_a_folder_that_cannot_be_made_is_the_callers_to_see(tmp_path: Path, heard: Heard) -> None:
+    (tmp_path / "log").write_text("in the way")
+    with pytest.raises(FileExistsError):
+        Journal(tmp_path, 1, on_written=heard.written, on_trouble=heard.trouble)
