@@ -12,6 +12,7 @@ from typing import assert_never
 from bridge.actions import note_of
 from bridge.cards import reply
 from bridge.clock import Clock
+from bridge.commands import Answer, Say
 from bridge.desk import Desk, Live
 from bridge.errors import BridgeError, ChatBusyError, ChatError, SettingsError, StateError, StoreAwayError
 from bridge.lanes import Lanes, Work
@@ -162,6 +163,8 @@ class Acting:
 
     async def _in_thread(self, inbound: Words | Tap, live: Live, receipt: str) -> None:
         decision = await self._decide(inbound, live)
+        if _hangs_on_asks(inbound, decision) and await self._showing.asks_known(live):
+            decision = await self._decide(inbound, live)
         log.info("inbound.routed", extra={"id": inbound.id, "run": live.run, "as": type(decision).__name__})
         match decision:
             case Send():
@@ -369,6 +372,13 @@ class Acting:
                 await self._clock.sleep(AWAY_SECONDS)
             else:
                 return
+
+
+def _hangs_on_asks(act: Words | Tap, decision: Decision) -> bool:
+    """Whether it would mean something else if another question stood in the thread."""
+    if isinstance(act, Tap):
+        return False
+    return isinstance(decision, Pick) or (isinstance(decision, Send) and isinstance(decision.command, Say | Answer))
 
 
 def _is_of(settled: Settled, act: Words | Tap) -> bool:

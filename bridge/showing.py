@@ -35,6 +35,8 @@ AWAY_SECONDS = 1.0
 UNSURE_SECONDS = 0.5
 ROOT_SECONDS = 60.0
 """How long words wait for the answer to «does the card stand, and is this its thread?»."""
+ASK_SECONDS = 10.0
+"""How long words wait for the answer to «does the question stand, so that this may be its answer?»."""
 PLAIN_LIMIT = 2_000
 REPLY = "reply:"
 """Begin of the names of replies, which are forgotten when what they reply to is done."""
@@ -143,24 +145,35 @@ class Showing:
         People may write below a card before we know that it is there: we died in between, or its answer was lost.
         Returns whether there was anything to wait for.
         """
+        return await self._landed(
+            lambda: any(live.record.thread is None and self._flies(live, "card") for live in self._desk.lives),
+            within=ROOT_SECONDS,
+        )
 
-        def flying() -> bool:
-            return any(self._is_flying(live) for live in self._desk.lives)
+    async def asks_known(self, live: Live) -> bool:
+        """Wait until it is known of every question of a run that was sent whether it stands.
 
+        Whether words answer a question depends on it. Returns whether there was anything to wait for.
+        """
+        return await self._landed(
+            lambda: any(name.startswith("ask:") and self._flies(live, name) for name in live.slots),
+            within=ASK_SECONDS,
+        )
+
+    async def _landed(self, flying: Callable[[], bool], *, within: float) -> bool:
         if not flying():
             return False
         try:
-            async with asyncio.timeout(ROOT_SECONDS), self._shown:
+            async with asyncio.timeout(within), self._shown:
                 await self._shown.wait_for(lambda: not flying())
         except TimeoutError:
-            log.warning("roots.unknown")
+            log.warning("posts.unknown")
         return True
 
-    def _is_flying(self, live: Live) -> bool:
-        if live.record.thread is not None or "card" not in live.slots:
-            return False
-        sight = self._sight(live.run)
-        return not sight.closed and "card" not in sight.absent
+    def _flies(self, live: Live, name: str) -> bool:
+        """Whether a slot was sent, and nobody knows whether it stands."""
+        slot, sight = live.slots.get(name), self._sight(live.run)
+        return slot is not None and slot.post is None and not sight.closed and name not in sight.absent
 
     def leave(self, run: RunId) -> None:
         """Forget a run that is over and stands."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from bots.slack.chat import open_slack
 from bots.slack.settings import SlackSettings
@@ -17,10 +20,15 @@ from bridge.adapters.redis_store import open_redis
 from bridge.errors import BridgeError, SettingsError
 from bridge.launch.local import LocalLauncher
 from bridge.logs import log_to_stderr
+from bridge.neighbours import close_to_neighbours
 from bridge.ports import Store
 from bridge.service import Bridge
 from bridge.settings import RUNNER_ENVIRONMENT, Settings, read_settings
 
+log = logging.getLogger(__name__)
+
+SERVER_SECONDS = 3.0
+"""Between two looks at our own Redis."""
 CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 
@@ -35,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         settings, slack = read_settings(env), SlackSettings.from_env(env)
         log_to_stderr(secrets=slack.secrets())
+        close_to_neighbours()
         asyncio.run(_run(settings, slack, env))
     except* BridgeError as group:
         for err in _single(group):
@@ -77,9 +86,12 @@ async def _run(settings: Settings, slack: SlackSettings, env: Mapping[str, str])
             account=chat.account,
             secrets=(*slack.secrets(), *(env[name] for name in CREDENTIALS if env.get(name))),
         )
-        announcing = group.create_task(_announce(chat.account, heard))
+        beside = [group.create_task(_announce(chat.account, heard))]
+        if settings.redis_url is None:
+            beside.append(group.create_task(_keep_server(settings.home / "redis")))
         await bridge.run(until=until)
-        announcing.cancel()
+        for task in beside:
+            task.cancel()
 
 
 async def _announce(account: str, heard: asyncio.Event) -> None:
@@ -92,11 +104,29 @@ async def _open_store(settings: Settings) -> AsyncIterator[tuple[Store, str]]:
     """Open the store; yields it with its address. Without a URL a server of our own is started, which outlives us."""
     if settings.redis_url is not None:
         url, username, password = settings.redis_url.get_secret_value(), None, None
+        bare = without_login(url)  # a runner gets the address with a login of its own, never ours (rulings R8)
     else:
         server = await asyncio.to_thread(ensure_server, settings.home / "redis")
         url, username, password = server.url, server.username, server.password
+        bare = url
     async with open_redis(url, username=username, password=password) as store:
-        yield store, url
+        yield store, bare
+
+
+def without_login(url: str) -> str:
+    """Take user and password out of a store's address."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+async def _keep_server(home: Path) -> None:
+    """Start our own Redis again when it has died: runs and threads wait for it. For as long as the bot lives."""
+    while True:
+        await asyncio.sleep(SERVER_SECONDS)
+        try:
+            await asyncio.to_thread(ensure_server, home)
+        except (BridgeError, OSError) as err:
+            log.warning("redis.not_kept", extra={"why": str(err)})
 
 
 async def _check_runner(env: Mapping[str, str]) -> None:

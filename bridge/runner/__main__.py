@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import ctypes
 import logging
 import sys
 import time
@@ -14,11 +13,10 @@ from bridge.adapters.redis_store import open_redis
 from bridge.errors import BridgeError, StoreAwayError
 from bridge.launch.local import read_order
 from bridge.logs import log_to_stderr
+from bridge.neighbours import close_to_neighbours
 from bridge.ports import Order, Store
 from bridge.runner.host import EXIT_FAILED, LOOK_SECONDS, START_PATIENCE_SECONDS, host
 from flower import texts
-
-PR_SET_DUMPABLE = 4
 
 log = logging.getLogger("bridge.runner")
 
@@ -29,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--order-fd", type=int, required=True, help="descriptor from which the order is read")
     args = parser.parse_args(argv)
     log_to_stderr()
-    _close_to_neighbours()
+    close_to_neighbours()
     try:
         order = read_order(args.order_fd)
         with texts.speaking(order.language):
@@ -58,12 +56,6 @@ async def _opened(order: Order, stack: contextlib.AsyncExitStack) -> Store:
                 raise
             log.info("runner.waits_for_store", extra={"run": order.run, "why": str(err)})
             await asyncio.sleep(LOOK_SECONDS)
-
-
-def _close_to_neighbours() -> None:
-    """Keep other processes of the same user from reading our memory and descriptors (rulings R8). Linux only."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 if __name__ == "__main__":

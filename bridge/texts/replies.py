@@ -88,11 +88,11 @@ EN = ReplyTexts(
     form_empty="There were no words in it. Nothing was done.",
     too_long="That is {n} characters; at most {most} are taken. Nothing was done. Put it into a file in the workspace.",
     oracle_over="The run is over; the oracle looks only while it runs. See the messages above, or `!status`.",
-    start_help="`/flower` and what you want done starts a run in this channel; its thread has everything else: tap, reply, "
-    "`!stop`, `?question`, `!help`.\n"
-    "Options: `--workspace NAME`, `--flow NAME`, `--budget USD`, `--asks N` (most questions), `--timeout 45m` (how long a "
-    "question waits, 0: not at all), `--new` (do not go on with what was done in the workspace).",
-    start_later="`/flower {word}` is not built yet. Nothing was started. To start a run about it, say more than the one word.",
+    start_help="`/flower` and what you want done starts a run in this channel; its thread has everything else: tap, "
+    "reply, `!stop`, `?question`, `!help`.\n"
+    "Options: `--workspace NAME`, `--flow NAME`, `--budget USD`, `--asks N` (most questions), `--timeout 45m` (how long "
+    "a question waits, 0: not at all), `--new` (do not go on with what was done in the workspace).",
+    start_later="`/flower {word}` is not built yet. Nothing was started. To start a run about it, say more than the word.",
     start_empty="What should be done? For example: `/flower write a small program that prints the first ten primes`",
     start_unknown="There is no option `--{option}`. Known: {known}. Nothing was started; to write it as "
     "part of the request, put it in quotes or a bare `--` in front of the request.",
@@ -139,9 +139,10 @@ ZH = ReplyTexts(
     form_empty="里面没有文字。什么都没有做。",
     too_long="有 {n} 个字符,最多接受 {most} 个。什么都没有做。请把它放进工作区的文件里。",
     oracle_over="运行已结束,旁路只在运行期间可用。请看上面的消息,或 `!status`。",
-    start_help="`/flower` 加上要做的事,就在这个频道启动一次运行;其余都在它的消息列里:点按钮、回复、`!stop`、`?问题`、`!help`。\n"
-    "选项:`--workspace 名称`、`--flow 名称`、`--budget 美元`、`--asks N`(最多提问数)、`--timeout 45m`(问题等多久,0 表示不等)、"
-    "`--new`(不接着工作区里已有的事做)。",
+    start_help="`/flower` 加上要做的事,就在这个频道启动一次运行;其余都在它的消息列里:点按钮、回复、`!stop`、`?问题`、"
+    "`!help`。\n"
+    "选项:`--workspace 名称`、`--flow 名称`、`--budget 美元`、`--asks N`(最多提问数)、`--timeout 45m`"
+    "(问题等多久,0 表示不等)、`--new`(不接着工作区里已有的事做)。",
     start_later="`/flower {word}` 还没有做好。什么都没有启动。要启动与此有关的运行,请多说几个字。",
     start_empty="要做什么?例如:`/flower 写一个小程序,打印前十个质数`",
     start_unknown="没有选项 `--{option}`。可用的:{known}。什么都没有启动;如果它是要求的一部分,请加引号,"

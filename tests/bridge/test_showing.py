@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bridge import cards, service
-from bridge.commands import Say
+from bridge.commands import Answer, Hold, Say
 from bridge.errors import ChatBusyError, ChatRefusedError, ChatUnknownError
 from bridge.model import Card, MessageRef, PlaceRef, PostRef, ThreadRef
 from bridge.rich import Fence
@@ -77,6 +77,30 @@ async def test_words_below_a_card_of_which_we_do_not_know_yet_reach_its_run(worl
         runner = await world.taken_up()
         assert (await runner.heard(Say)).text == "and sort them"
     assert len(world.chat.roots()) == 1
+
+
+@pytest.mark.case("AS-3")
+async def test_words_below_a_question_of_which_we_do_not_know_yet_that_it_stands_are_its_answer(world: World) -> None:
+    async with world.bot():
+        runner = await world.started()
+        world.chat.lose_answer()
+        world.chat.fail("find", ChatUnknownError("timed out"))
+        await runner.asks("Which base?", "Ten", "Two")
+        post = await world.post("Which base?")
+        await world.chat.say(post.ref.thread, "Ten")
+        assert (await runner.heard(Answer)).text == "Ten"
+
+
+async def test_a_stop_does_not_wait_for_a_question_of_which_we_do_not_know_that_it_stands(world: World) -> None:
+    async with world.bot():
+        runner = await world.started()
+        thread = await world.thread(runner.run)
+        world.chat.lose_answer()
+        world.chat.fail("find", ChatUnknownError("timed out"), times=1_000)
+        await runner.asks("Which base?", "Ten", "Two")
+        await world.post("Which base?")
+        await world.chat.say(thread, "!stop")
+        await runner.heard(Hold)
 
 
 async def test_a_lost_answer_in_one_thread_does_not_hold_up_another(world: World) -> None:
