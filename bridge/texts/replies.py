@@ -90,9 +90,9 @@ EN = ReplyTexts(
     oracle_over="The run is over; the oracle looks only while it runs. See the messages above, or `!status`.",
     start_help="`/flower` and what you want done starts a run in this channel; its thread has everything else: tap, "
     "reply, `!stop`, `?question`, `!help`.\n"
-    "Options: `--workspace NAME`, `--flow NAME`, `--budget USD`, `--asks N` (most questions), `--timeout 45m` (how long "
-    "a question waits, 0: not at all), `--new` (do not go on with what was done in the workspace).",
-    start_later="`/flower {word}` is not built yet. Nothing was started. To start a run about it, say more than the word.",
+    "Options: `--workspace NAME`, `--flow NAME`, `--budget USD`, `--asks N` (most questions), `--timeout 45m` (how "
+    "long a question waits, 0: not at all), `--new` (do not go on with what was done in the workspace).",
+    start_later="`/flower {word}` is not built yet. Nothing was started. To start a run about it, say more.",
     start_empty="What should be done? For example: `/flower write a small program that prints the first ten primes`",
     start_unknown="There is no option `--{option}`. Known: {known}. Nothing was started; to write it as "
     "part of the request, put it in quotes or a bare `--` in front of the request.",
