@@ -48,13 +48,6 @@ AWAY_SECONDS = 1.0
 WHISPER_TRIES = 3
 LONGEST_PAUSE_SECONDS = 60.0
 
-FAULT = "That was not done, because of a fault in the bot: its log says more. Please try again, or ask who runs it."
-NOT_DONE = "That could not be done: {why}"
-NOT_HERE = (
-    "No process of this run was found on this machine. If its runner is dead, this thread says so within a minute;"
-    " then `!continue` starts it again."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Unsorted:
@@ -136,7 +129,11 @@ class Acting:
             except Exception as err:  # boundary: one act must not end the others; whoever did it gets a word
                 log.exception("inbound.failed", extra={"id": inbound.id})
                 told = isinstance(err, BridgeError) and not isinstance(err, StateError)
-                self._whisper(inbound, NOT_DONE.format(why=err) if told else FAULT, receipt)
+                self._whisper(
+                    inbound,
+                    self._texts.replies.not_done.format(why=err) if told else self._texts.replies.fault,
+                    receipt,
+                )
             self._finished(receipt)
             return
 
@@ -267,7 +264,7 @@ class Acting:
 
     async def _kill(self, decision: Kill, inbound: Words | Tap, live: Live, receipt: str) -> None:
         if not await self._starter.kill(live.record, by=decision.by):
-            self._whisper(inbound, NOT_HERE, receipt)
+            self._whisper(inbound, self._showing.language_of(live).replies.not_here, receipt)
             return
         await self._look_again(live)
         await self._done(receipt)

@@ -1,6 +1,6 @@
 """What a person's words or tap in a run's thread mean: exactly one thing (product 1.5). Pure.
 
-`route` knows everything through `Place` and answers with a `Decision`, which `bridge.service` carries out.
+`route` knows everything through `Place` and answers with a `Decision`, which `bridge.acting` carries out.
 `bridge.starts` reads the words that start a run; `bridge.picking` finds the ask that words answer.
 """
 

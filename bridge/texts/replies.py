@@ -39,6 +39,9 @@ class ReplyTexts:
     form_empty: str
     too_long: str
     oracle_over: str
+    fault: str
+    not_done: str
+    not_here: str
 
     start_help: str
     start_later: str
@@ -88,6 +91,10 @@ EN = ReplyTexts(
     form_empty="There were no words in it. Nothing was done.",
     too_long="That is {n} characters; at most {most} are taken. Nothing was done. Put it into a file in the workspace.",
     oracle_over="The run is over; the oracle looks only while it runs. See the messages above, or `!status`.",
+    fault="That was not done, because of a fault in the bot: its log says more. Please try again, or ask who runs it.",
+    not_done="That could not be done: {why}",
+    not_here="No process of this run was found on this machine. If its runner is dead, this thread says so within a "
+    "minute; then `!continue` starts it again.",
     start_help="`/flower` and what you want done starts a run in this channel; its thread has everything else: tap, "
     "reply, `!stop`, `?question`, `!help`.\n"
     "Options: `--workspace NAME`, `--flow NAME`, `--budget USD`, `--asks N` (most questions), `--timeout 45m` (how "
@@ -139,6 +146,10 @@ ZH = ReplyTexts(
     form_empty="里面没有文字。什么都没有做。",
     too_long="有 {n} 个字符,最多接受 {most} 个。什么都没有做。请把它放进工作区的文件里。",
     oracle_over="运行已结束,旁路只在运行期间可用。请看上面的消息,或 `!status`。",
+    fault="因为机器人自身的故障,这件事没有做成:日志里有更多内容。请再试一次,或问负责运维的人。",
+    not_done="没能做成:{why}",
+    not_here="这台机器上没有找到这次运行的进程。如果它的进程已经死了,这个消息列一分钟之内会说明;"
+    "然后 `!continue` 可以重新启动。",
     start_help="`/flower` 加上要做的事,就在这个频道启动一次运行;其余都在它的消息列里:点按钮、回复、`!stop`、`?问题`、"
     "`!help`。\n"
     "选项:`--workspace 名称`、`--flow 名称`、`--budget 美元`、`--asks N`(最多提问数)、`--timeout 45m`"
