@@ -1,4 +1,4 @@
-"""Reads what news carry. Payloads come from anybody: what is not of the right type is as good as not there. Pure."""
+"""Reads and writes what news carry. What is read comes from anybody: a wrong type is as good as not there. Pure."""
 
 from __future__ import annotations
 
@@ -55,3 +55,15 @@ def message(value: Any) -> MessageRef | None:
     if not (isinstance(platform, str) and isinstance(thread, str) and isinstance(key, str)):
         return None
     return MessageRef(ThreadRef(Platform(platform), thread), key)
+
+
+def person_of(who: Person) -> dict[str, str]:
+    """Return a person as it stands in payloads (docs/wire.md)."""
+    return {"id": str(who.id), "name": who.name}
+
+
+def message_of(ref: MessageRef | None) -> dict[str, str] | None:
+    """Return a message reference as it stands in payloads (docs/wire.md)."""
+    if ref is None:
+        return None
+    return {"platform": str(ref.thread.platform), "thread": ref.thread.key, "key": ref.key}

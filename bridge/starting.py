@@ -15,6 +15,7 @@ from typing import Any
 from bridge.clock import Clock
 from bridge.errors import FencedError, HeldError, LaunchError, SettingsError
 from bridge.model import FINAL, News, Person, PlaceRef, RunId, RunRecord, RunStatus
+from bridge.payloads import person_of
 from bridge.ports import Launcher, Order, Standing, Store
 from bridge.settings import Settings, WorkspaceSettings
 
@@ -37,11 +38,6 @@ def run_id_of(seed: str, *, length: int = 6) -> RunId:
     """Derive a run's name from what started it: the same start, delivered again, is the same run (DL-1)."""
     digest = hashlib.sha256(seed.encode()).digest()
     return RunId(base64.b32encode(digest).decode().lower().rstrip("=")[:length])
-
-
-def person(who: Person) -> dict[str, str]:
-    """Return a person as it stands in payloads (docs/wire.md)."""
-    return {"id": str(who.id), "name": who.name}
 
 
 class Starter:
@@ -130,7 +126,7 @@ class Starter:
         try:
             await self._tell_queued(record)
             await self._tell(
-                run, standing.fence, "starting", attempt=standing.fence + 1, by=person(by), words=bool(words)
+                run, standing.fence, "starting", attempt=standing.fence + 1, by=person_of(by), words=bool(words)
             )
             await self._store.runs.mark(run, "starting", fence=standing.fence)
         except FencedError:  # a runner has just taken it up
@@ -162,7 +158,7 @@ class Starter:
             fence = standing.fence if found else await self._take_over(run)
             if fence is None:
                 return False
-            await self._close(run, fence, "ended", "killed", by=person(by))
+            await self._close(run, fence, "ended", "killed", by=person_of(by))
             return True
 
     async def look_after(self, run: RunId, open_asks: OpenAsks) -> None:
@@ -253,7 +249,7 @@ class Starter:
             0,
             "queued",
             request=record.request,
-            by=person(record.starter),
+            by=person_of(record.starter),
             workspace=record.workspace,
             flow=record.options["flow"],
             options=dict(record.options),

@@ -7,7 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from bridge.commands import Consult
-from bridge.runner.telling import Teller, person_of
+from bridge.payloads import person_of
+from bridge.runner.telling import Teller
 from bridge.texts import runner as catalogue
 from flower import StepResult
 

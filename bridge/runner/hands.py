@@ -10,7 +10,8 @@ from typing import Any, assert_never
 
 from bridge.commands import Answer, Command, Consult, Decline, End, Hold, Interrupt, Resume, Say
 from bridge.model import Person, PersonId
-from bridge.runner.telling import Teller, person_of
+from bridge.payloads import person_of
+from bridge.runner.telling import Teller
 from bridge.texts import runner as catalogue
 from flower import HumanChannel, Runtime
 

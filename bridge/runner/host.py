@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from bridge.commands import Consult
 from bridge.errors import FencedError, HeldError, LeaseError, StoreAwayError, StoreRefusedError
 from bridge.model import News, RunStatus
+from bridge.payloads import person_of
 from bridge.ports import Order, Store
 from bridge.runner import outcome
 from bridge.runner.aside import Aside
@@ -21,7 +22,7 @@ from bridge.runner.journal import Journal, written_before
 from bridge.runner.past import Past, never_handed_in, past_of
 from bridge.runner.patience import patiently
 from bridge.runner.pump import Pump
-from bridge.runner.telling import Teller, person_of
+from bridge.runner.telling import Teller
 from bridge.runner.work import Work, aside_books, assemble, flower_folder
 from bridge.texts import runner as catalogue
 

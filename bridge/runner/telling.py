@@ -8,25 +8,14 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from bridge.commands import Command
-from bridge.model import MessageRef, News, Person
+from bridge.model import News, Person
+from bridge.payloads import message_of, person_of
 from flower import Event, StepResult
 
 Clock = Callable[[], float]
 
 TICK = 1e-6
 """Seconds between two items at least: the time of an item is part of its identity (`bridge.runner.past`)."""
-
-
-def person_of(person: Person) -> dict[str, str]:
-    """Return a person as it stands in payloads (docs/wire.md)."""
-    return {"id": str(person.id), "name": person.name}
-
-
-def message_of(message: MessageRef | None) -> dict[str, str] | None:
-    """Return a message reference as it stands in payloads (docs/wire.md)."""
-    if message is None:
-        return None
-    return {"platform": str(message.thread.platform), "thread": message.thread.key, "key": message.key}
 
 
 class Teller:
