@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bridge.actions import note_of
+from bridge.away import AWAY_SECONDS, until_it_is_back
 from bridge.cards import reply
 from bridge.clock import Clock
 from bridge.commands import Answer, Say
@@ -44,7 +45,6 @@ from bridge.wording import Wording
 log = logging.getLogger(__name__)
 
 TAKE_WAIT_SECONDS = 5.0
-AWAY_SECONDS = 1.0
 WHISPER_TRIES = 3
 LONGEST_PAUSE_SECONDS = 60.0
 
@@ -362,13 +362,7 @@ class Acting:
         await self._done(receipt)
 
     async def _done(self, receipt: str) -> None:
-        while True:
-            try:
-                await self._store.inbox.done(self._chat.platform, receipt)
-            except StoreAwayError:
-                await self._clock.sleep(AWAY_SECONDS)
-            else:
-                return
+        await until_it_is_back(lambda: self._store.inbox.done(self._chat.platform, receipt), self._clock)
 
 
 def _hangs_on_asks(act: Words | Tap, decision: Decision) -> bool:

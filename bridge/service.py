@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from bridge import texts
 from bridge.acting import Acting
+from bridge.away import AWAY_SECONDS, until_it_is_back
 from bridge.clock import Clock, SystemClock
 from bridge.desk import Desk
 from bridge.errors import StateError, StoreAwayError
@@ -27,7 +28,6 @@ BELL_WAIT_SECONDS = 5.0
 SWEEP_SECONDS = 30.0
 """A lost bell is made good by a look at all live runs (infra facts 5)."""
 LOOK_SECONDS = 2.0
-AWAY_SECONDS = 1.0
 DRAIN_SECONDS = 10.0
 
 
@@ -128,14 +128,8 @@ class Bridge:
         return True
 
     async def _withdraw(self, inbound: Inbound) -> None:
-        while True:
-            try:
-                await self._store.inbox.withdraw(inbound)
-            except StoreAwayError:
-                await self._clock.sleep(AWAY_SECONDS)
-            else:
-                self._doubted.discard(inbound.id)
-                return
+        await until_it_is_back(lambda: self._store.inbox.withdraw(inbound), self._clock)
+        self._doubted.discard(inbound.id)
 
     # -- acting -----------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from bridge.away import AWAY_SECONDS
 from bridge.cards import Slot, Urgency, slots
 from bridge.clock import Clock
 from bridge.desk import Desk, Live
@@ -31,7 +32,6 @@ from bridge.texts import Texts
 log = logging.getLogger(__name__)
 
 MINUTE = 60.0
-AWAY_SECONDS = 1.0
 UNSURE_SECONDS = 0.5
 ROOT_SECONDS = 60.0
 """How long words wait for the answer to «does the card stand, and is this its thread?»."""
