@@ -8,6 +8,9 @@ from typing import Any, Literal, cast
 
 from claude_agent_sdk import ClaudeAgentOptions, SessionStore
 
+Options = ClaudeAgentOptions
+"""What the SDK is started with, for modules that only hand it on."""
+
 PLUGIN_DIR = Path(__file__).resolve().parents[2] / "plugin"
 """Skills and the like that travel with a source tree; an installed wheel has none (API 19)."""
 

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, assert_never, cast
+from typing import Any, ClassVar, TypeVar, assert_never
 
 import anyio
 from claude_agent_sdk import (
@@ -27,15 +27,14 @@ from claude_agent_sdk import (
 
 from flower import texts
 from flower.core import attempt, next_move
-from flower.core.agent import AgentSpec, build_options
+from flower.core.agent import AgentSpec
 from flower.core.books import KILLED, Books, StepResult
 from flower.core.env import check_credentials, load_dotenv
 from flower.core.events import Event
-from flower.core.guard import merge_hooks, whitelist_guard, workbench_hooks
 from flower.core.next_move import End, Ending, Finish, GoOn, Retry
-from flower.core.openings import Openings, digest_of
+from flower.core.openings import Openings
+from flower.core.outfit import Outfit, Turn
 from flower.core.resilience import Resilience, classify
-from flower.core.starting import start_script
 from flower.core.steering import Steering
 from flower.core.workbench import Workbench
 from flower.stores.resumable import ResumableSessionStore
@@ -46,39 +45,7 @@ __all__ = ["Runtime", "StepResult"]
 T = TypeVar("T")
 Sink = Callable[[Event], None]
 
-QUIET = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-    "DISABLE_AUTOUPDATER": "1",
-}
-MANNERS = {
-    # Delegation blocks: its result is the subagent's report (SDK facts 3, trap 2).
-    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
-    # A question costs no search first (trap 3); the plan comes as TodoWrite (trap 7).
-    "ENABLE_TOOL_SEARCH": "false",
-    "CLAUDE_CODE_ENABLE_TASKS": "0",
-    # A question may wait 24.8 days (D5).
-    "MCP_TOOL_TIMEOUT": "2147483647",
-    # People hear of trouble early; going on with it is our business.
-    "CLAUDE_CODE_MAX_RETRIES": "2",
-}
-"""What every child gets; a spec's own `env` stands above it."""
-
-BUFFER_BYTES = 64 << 20
-"""A longer line of the program ends the run; the SDK's default of 1 MiB is one written file (facts 1)."""
-
 _LATER = "comes with the context economy, in a later version"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Turn:
-    """What one attempt says, and to which session."""
-
-    text: str
-    resume: str | None = None
-    fork: bool = False
-    resume_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +53,7 @@ class _Job:
     """One call of `Runtime.run`."""
 
     spec: AgentSpec
-    first: _Turn
+    first: Turn
     result: StepResult
     tell: Sink
     words: RunningTexts
@@ -193,7 +160,7 @@ class Runtime:
             result.error, result.ended_at = self.ENDED, result.started_at
             return result
         self._warn_if_no_wall(spec)
-        first = _Turn(text=prompt, resume=resume, fork=fork, resume_at=resume_at)
+        first = Turn(text=prompt, resume=resume, fork=fork, resume_at=resume_at)
         job = _Job(spec=spec, first=first, result=result, tell=on_event or _nobody, words=texts.current().running)
         self._books.open(result)
         try:
@@ -273,13 +240,13 @@ class Runtime:
     # -- the loop of attempts -------------------------------------------------------------------------------------
 
     async def _carry(self, job: _Job) -> None:
-        turn: _Turn | None = job.first
+        turn: Turn | None = job.first
         while turn is not None:
             ending = await self._attempt(job, turn)
             job.result.ok, job.result.error = ending.ok, ending.error
             turn = await self._next(job, ending)
 
-    async def _next(self, job: _Job, ending: Ending) -> _Turn | None:
+    async def _next(self, job: _Job, ending: Ending) -> Turn | None:
         move = next_move.after(
             ending,
             session=job.result.session_id,
@@ -298,7 +265,7 @@ class Runtime:
             case _:
                 assert_never(move)
 
-    async def _go_on(self, job: _Job) -> _Turn | None:
+    async def _go_on(self, job: _Job) -> Turn | None:
         """Find out how a cut step goes on. None: it ends."""
         words = self._steering.take() or ""
         hook = self.on_interrupted
@@ -317,7 +284,7 @@ class Runtime:
         framed = job.words.resume_with_words.format(words=words) if words else job.words.resume_plain
         return self._resumed(job, f"{framed}\n\n{job.words.interrupt_note}")
 
-    async def _again(self, job: _Job, kind: str) -> _Turn | None:
+    async def _again(self, job: _Job, kind: str) -> Turn | None:
         """Wait until another attempt makes sense. None: it does not."""
         result = job.result
         self._tell_retry(job, job.words.retry.format(attempt=result.attempts, kind=kind))
@@ -340,9 +307,9 @@ class Runtime:
         result.attempts += 1
         return self._resumed(job, self.resilience.prompt_to_resume()) if result.session_id else job.first
 
-    def _resumed(self, job: _Job, text: str) -> _Turn:
+    def _resumed(self, job: _Job, text: str) -> Turn:
         job.result.resumed = True
-        return _Turn(text=text, resume=job.result.session_id)
+        return Turn(text=text, resume=job.result.session_id)
 
     def _is_steered(self, result: StepResult) -> bool:
         return self._steering.ended or (self._steering.interrupted and result.session_id is not None)
@@ -371,13 +338,18 @@ class Runtime:
 
     # -- one attempt ----------------------------------------------------------------------------------------------
 
-    async def _attempt(self, job: _Job, turn: _Turn) -> Ending:
+    async def _attempt(self, job: _Job, turn: Turn) -> Ending:
         left = self._budget_left(job)
         if left is not None and left <= 0:
             return Ending(ok=False, error=self._broke(job), kind="budget")
         said: deque[str] = deque(maxlen=20)
         try:
-            options, index = self._options(job.spec, turn, left, said.append)
+            options, index = self._outfit().options(
+                dataclasses.replace(job.spec, max_budget_usd=left, model=self.model or job.spec.model),
+                turn,
+                brakes=[attempt.brake(self._steering, job.words.held_back)],
+                stderr=said.append,
+            )
         except OSError as err:
             return Ending(ok=False, error=f"{type(err).__name__}: {err}")
         fold = attempt.Fold(prompt=str(uuid.uuid4()), price=self._books.pricing(self.store, turn.resume))
@@ -409,7 +381,7 @@ class Runtime:
         if text := "\n".join(fold.texts).strip():
             result.text = text
 
-    def _on_session(self, job: _Job, turn: _Turn, session: str, index: str) -> None:
+    def _on_session(self, job: _Job, turn: Turn, session: str, index: str) -> None:
         if session == job.result.session_id:  # known from the attempt before
             return
         job.result.session_id = session
@@ -437,64 +409,16 @@ class Runtime:
             text = job.words.model_mismatch.format(want=want, served=served)
             job.tell(Event("error", text, payload={"model_mismatch": True, "want": want, "served": served}))
 
-    # -- options --------------------------------------------------------------------------------------------------
-
-    def _options(
-        self, spec: AgentSpec, turn: _Turn, left: float | None, stderr: Callable[[str], None]
-    ) -> tuple[ClaudeAgentOptions, str]:
-        """Compile an attempt's options, and the digest of the workbench's index that goes into them.
-
-        Raises:
-            OSError: the workbench or the run folder cannot be written.
-            ValueError, NotImplementedError: the spec asks for what there is not.
-        """
-        prelude = self._prelude(spec)
-        options = build_options(
-            dataclasses.replace(spec, hooks=self._hooks(spec), max_budget_usd=left, model=self.model or spec.model),
-            cwd=self.workspace,
-            session_store=self.store,
-            resume=turn.resume,
-            fork=turn.fork,
-            resume_at=turn.resume_at,
+    def _outfit(self) -> Outfit:
+        return Outfit(
+            workspace=self.workspace,
+            run_dir=self.run_dir,
+            store=self.store,
+            workbench=self.workbench,
             portable=self.portable,
-            add_dirs=[str(self.workbench.root)] if self.workbench is not None and self.workbench.external else None,
-            prelude=prelude,
+            spill_threshold=self.spill_threshold,
+            openings=self._openings,
         )
-        options.env = {**QUIET, **MANNERS, "CLAUDE_CONFIG_DIR": str(self.run_dir / "claude"), **options.env}
-        options.max_buffer_size = BUFFER_BYTES
-        options.verbatim_prompts = True  # what people write is never run as a slash command (trap 6)
-        options.stderr = stderr
-        options.cli_path = start_script(self.run_dir, options.env)
-        index = digest_of(prelude)
-        if turn.resume is not None and self._openings.began_with(turn.resume, otherwise=digest_of("")) != index:
-            cast("dict[str, Any]", options.system_prompt)["snapshot"] = False
-        return options, index
-
-    def _prelude(self, spec: AgentSpec) -> str:
-        if self.workbench is None:
-            return ""
-        self.workbench.refresh()
-        return self.workbench.prompt_block() if spec.workbench else ""
-
-    def _hooks(self, spec: AgentSpec) -> dict[str, list[Any]]:
-        groups: list[dict[str, list[Any]] | None] = [spec.hooks]
-        if self.workbench is not None:
-            groups.append(
-                cast(
-                    "dict[str, list[Any]]",
-                    workbench_hooks(
-                        self.workbench,
-                        delegate_only=spec.delegate_only,
-                        spill_threshold=self.spill_threshold,
-                        agents=spec.agents,
-                        allow_glance=spec.glance,
-                    ),
-                )
-            )
-        if not spec.delegate_only and (guard := whitelist_guard(spec.allowed_tools, role=spec.name)):
-            groups.append({"PreToolUse": [guard]})
-        groups.append({"PreToolUse": [attempt.brake(self._steering, texts.current().running.held_back)]})
-        return merge_hooks(*groups)
 
     # -- money --------------------------------------------------------------------------------------------------
 
