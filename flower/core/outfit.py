@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from flower.core.agent import AgentSpec, Options, build_options
+from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, Options, build_options
 from flower.core.guard import merge_hooks, whitelist_guard, workbench_hooks
 from flower.core.openings import Openings, digest_of
 from flower.core.starting import start_script
@@ -60,6 +60,7 @@ class Outfit:
     portable: bool
     spill_threshold: int | None
     openings: Openings
+    handoff: HandoffPolicy
 
     def options(
         self, spec: AgentSpec, turn: Turn, *, brakes: list[Any], stderr: Callable[[str], None]
@@ -73,6 +74,9 @@ class Outfit:
             OSError: the workbench or the run folder cannot be written.
             ValueError: the spec asks for what there is not.
         """
+        hands_over = self.handoff.enabled and spec.compact is None
+        if hands_over:
+            spec = dataclasses.replace(spec, compact=CompactPolicy(mode="no_summary"))
         prelude = self._prelude(spec)
         bench = self.workbench
         options = build_options(
@@ -86,7 +90,11 @@ class Outfit:
             add_dirs=[str(bench.root)] if bench is not None and bench.external else None,
             prelude=prelude,
         )
-        options.env = {**QUIET, **MANNERS, "CLAUDE_CONFIG_DIR": str(self.run_dir / "claude"), **options.env}
+        own = {**QUIET, **MANNERS, "CLAUDE_CONFIG_DIR": str(self.run_dir / "claude")}
+        if hands_over:
+            # Else the program refuses 23,000 tokens before the window, where the last words need room (SDK facts 14).
+            own["CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE"] = str(self.handoff.window)
+        options.env = {**own, **options.env}
         options.max_buffer_size = BUFFER_BYTES
         options.verbatim_prompts = True  # what people write is never run as a slash command (trap 6)
         options.stderr = stderr

@@ -26,16 +26,19 @@ from claude_agent_sdk import (
 )
 
 from flower import texts
-from flower.core import attempt, next_move
-from flower.core.agent import AgentSpec
+from flower.core import attempt, next_move, succession
+from flower.core.agent import AgentSpec, HandoffPolicy
 from flower.core.books import KILLED, Books, StepResult
+from flower.core.calibration import remember_overflow
 from flower.core.env import check_credentials, load_dotenv
 from flower.core.events import Event
-from flower.core.next_move import End, Ending, Finish, GoOn, Retry
+from flower.core.handoff import Handoff, degraded
+from flower.core.level import Level
+from flower.core.next_move import End, Ending, Finish, GoOn, HandOff, Retry
 from flower.core.openings import Openings
 from flower.core.outfit import Outfit, Turn
 from flower.core.resilience import Resilience, classify
-from flower.core.steering import Steering
+from flower.core.steering import OnlyEnds, Steering, Steers
 from flower.core.workbench import Workbench
 from flower.stores.resumable import ResumableSessionStore
 from flower.texts.running import ZH, RunningTexts
@@ -48,15 +51,28 @@ Sink = Callable[[Event], None]
 _LATER = "comes with the context economy, in a later version"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_EMPTY_HANDOFFS = 2
+"""Degraded handovers in a row after which going on would only burn money (API 4.4)."""
+
+
+def _nobody(_: object) -> None:
+    """Take what nobody wants."""
+
+
+@dataclass(slots=True, kw_only=True)
 class _Job:
     """One call of `Runtime.run`."""
 
     spec: AgentSpec
-    first: Turn
+    task: str
+    start: Turn
+    """How the living generation begins; said again where a failure comes before there is a session."""
     result: StepResult
     tell: Sink
     words: RunningTexts
+    level: Level
+    empty_handoffs: int = 0
+    """Degraded ones in a row."""
 
 
 class Runtime:
@@ -72,7 +88,7 @@ class Runtime:
         workbench: an instance, or True for one in `run_dir`. Without one nothing keeps a coordinator's hands off.
         spill_threshold: characters from which a tool's output goes to a file; None or 0 for never.
         resilience: a policy, or False: no failure is tried again.
-        handoff: accepted; until handing over is built, the program's own compaction stays on.
+        handoff: a policy, or False: a full context is left to the program's own compaction.
 
     Raises:
         RuntimeError: there is no credential.
@@ -81,7 +97,7 @@ class Runtime:
 
     INTERRUPTED: ClassVar[str] = next_move.INTERRUPTED
     ENDED: ClassVar[str] = next_move.ENDED
-    HANDOFF_DUE: ClassVar[str] = "context-full-handoff"
+    HANDOFF_DUE: ClassVar[str] = next_move.HANDOFF_DUE
     INTERRUPT_NOTE: ClassVar[str] = ZH.interrupt_note
     END: ClassVar[End] = End.END
 
@@ -97,15 +113,14 @@ class Runtime:
         workbench: Workbench | bool = False,
         spill_threshold: int | None = 4000,
         resilience: Resilience | bool = True,
-        handoff: Any = True,
+        handoff: HandoffPolicy | bool = True,
     ) -> None:
-        _refuse_policies(trim=trim, ephemeral=ephemeral, handoff=handoff)
+        _refuse_policies(trim=trim, ephemeral=ephemeral)
         self.workspace = _made(workspace)
         self.run_dir = _made(run_dir)
         self.portable = portable
         self.spill_threshold = spill_threshold
         self.resilience = resilience if isinstance(resilience, Resilience) else Resilience(enabled=bool(resilience))
-        self.handoff = handoff
         self.workbench: Workbench | None = None
         if isinstance(workbench, Workbench):
             self.workbench = workbench
@@ -128,6 +143,8 @@ class Runtime:
         load_dotenv()
         if trouble := check_credentials():
             raise RuntimeError(trouble)
+        # After the .env files were read: the window is guessed from what they say.
+        self.handoff = handoff if isinstance(handoff, HandoffPolicy) else HandoffPolicy(enabled=bool(handoff))
         self.store: Any = ResumableSessionStore(
             self.run_dir / "sessions.db", orphan=lambda: texts.current().surroundings.orphan
         )
@@ -160,8 +177,15 @@ class Runtime:
             result.error, result.ended_at = self.ENDED, result.started_at
             return result
         self._warn_if_no_wall(spec)
-        first = Turn(text=prompt, resume=resume, fork=fork, resume_at=resume_at)
-        job = _Job(spec=spec, first=first, result=result, tell=on_event or _nobody, words=texts.current().running)
+        job = _Job(
+            spec=spec,
+            task=prompt,
+            start=Turn(text=prompt, resume=resume, fork=fork, resume_at=resume_at),
+            result=result,
+            tell=on_event or _nobody,
+            words=texts.current().running,
+            level=Level(self.handoff),
+        )
         self._books.open(result)
         try:
             await self._carry(job)
@@ -240,7 +264,7 @@ class Runtime:
     # -- the loop of attempts -------------------------------------------------------------------------------------
 
     async def _carry(self, job: _Job) -> None:
-        turn: Turn | None = job.first
+        turn: Turn | None = job.start
         while turn is not None:
             ending = await self._attempt(job, turn)
             job.result.ok, job.result.error = ending.ok, ending.error
@@ -252,6 +276,7 @@ class Runtime:
             session=job.result.session_id,
             tried=job.result.attempts,
             limit=self.resilience.max_attempts if self.resilience.enabled else 1,
+            hands_over=self.handoff.enabled,
             classify=classify,
             retryable=self.resilience.should_retry,
         )
@@ -260,6 +285,8 @@ class Runtime:
                 return None
             case GoOn():
                 return await self._go_on(job)
+            case HandOff(overflow=overflow):
+                return await self._hand_over(job, overflow)
             case Retry(kind=kind):
                 return await self._again(job, kind)
             case _:
@@ -305,7 +332,7 @@ class Runtime:
             result.error = f"{result.error}{job.words.still_offline.format(wait=self._patience())}"
             return None
         result.attempts += 1
-        return self._resumed(job, self.resilience.prompt_to_resume()) if result.session_id else job.first
+        return self._resumed(job, self.resilience.prompt_to_resume()) if result.session_id else job.start
 
     def _resumed(self, job: _Job, text: str) -> Turn:
         job.result.resumed = True
@@ -336,48 +363,153 @@ class Runtime:
     def _tell_retry(self, job: _Job, text: str) -> None:
         job.tell(Event("retry", text, payload={"step": job.result.step, "attempt": job.result.attempts}))
 
+    # -- handing over ---------------------------------------------------------------------------------------------
+
+    async def _hand_over(self, job: _Job, overflow: bool) -> Turn | None:
+        """Have the full session write down where it is, and begin a fresh one with that (behaviour 16.2).
+
+        None: the step ends, with the reason in its error.
+        """
+        result, level, policy = job.result, job.level, self.handoff
+        if self._is_broke(job):
+            result.error = self._broke(job)
+            return None
+        if overflow and level.tokens:
+            remember_overflow(level.tokens)
+        if len(result.retired) >= policy.max_generations:
+            result.error = job.words.too_many_generations.format(
+                count=len(result.retired), at=policy.at, window=policy.window
+            )
+            return None
+        job.tell(succession.writing(level, result.step))
+        handoff = self._degraded(job, job.words.why_overflow) if overflow else await self._written(job)
+        if self._steering.ended:
+            result.error = self.ENDED
+            return None
+        self._keep(job, handoff)
+        job.tell(succession.done(level, result.step, handoff))
+        result.retired.append(str(result.session_id))
+        result.session_id, result.error, result.context = None, None, 0
+        level.reset()
+        job.empty_handoffs = job.empty_handoffs + 1 if handoff.degraded else 0
+        if job.empty_handoffs >= _EMPTY_HANDOFFS:
+            result.error = job.words.burning.format(window=policy.window, headroom=policy.room)
+            return None
+        job.start = Turn(text=handoff.prompt_block())
+        return job.start
+
+    async def _written(self, job: _Job) -> Handoff:
+        """Have the document written in one more turn of the full session, or return the substitute.
+
+        The turn is exempt from the level, from interrupts (they wait for the successor) and from the budget, and no
+        tool may run in it: there is no room left for what tools say.
+        """
+        ask = texts.current().documents.handoff_prompt.format(used=job.level.tokens, window=job.level.policy.window)
+        turn = Turn(text=ask, resume=job.result.session_id)
+        fold, ending = await self._converse(
+            job,
+            dataclasses.replace(job.spec, max_budget_usd=None),
+            turn,
+            level=Level(HandoffPolicy(enabled=False, window=0)),
+            steering=OnlyEnds(self._steering),
+            brake=attempt.brake(lambda: True, job.words.handoff_no_tools),
+            tell=_nobody,
+        )
+        job.result.cost_usd += fold.cost_usd
+        job.result.num_turns += fold.num_turns
+        if not ending.ok:
+            return self._degraded(job, job.words.why_overflow if ending.full else str(ending.error))
+        handoff, why = succession.read("\n".join(fold.texts), job.result.step, job.task)
+        if why:
+            job.result.errors.append(job.words.degraded_note.format(why=why))
+        return handoff
+
+    def _degraded(self, job: _Job, why: str) -> Handoff:
+        job.result.errors.append(job.words.degraded_note.format(why=why))
+        return degraded(job.result.step, job.task, why=why)
+
+    def _keep(self, job: _Job, handoff: Handoff) -> None:
+        if self.workbench is None:
+            return
+        try:
+            succession.keep(handoff, self.workbench.notes)
+        except OSError as err:  # the successor gets the text all the same
+            job.result.errors.append(job.words.handoff_unkept.format(error=err))
+
     # -- one attempt ----------------------------------------------------------------------------------------------
 
     async def _attempt(self, job: _Job, turn: Turn) -> Ending:
-        left = self._budget_left(job)
-        if left is not None and left <= 0:
+        if self._is_broke(job):
             return Ending(ok=False, error=self._broke(job), kind="budget")
+        fold, ending = await self._converse(
+            job,
+            dataclasses.replace(job.spec, max_budget_usd=self._budget_left(job)),
+            turn,
+            level=job.level,
+            steering=self._steering,
+            brake=attempt.brake(lambda: self._steering.wanted, job.words.held_back),
+            tell=lambda event: self._tell(job, event),
+            done=lambda fold: self._take_over(job, fold),
+        )
+        if fold.cut:
+            return Ending(ok=False, error=self.ENDED if self._steering.ended else fold.cut)
+        return ending
+
+    async def _converse(
+        self,
+        job: _Job,
+        spec: AgentSpec,
+        turn: Turn,
+        *,
+        level: Level,
+        steering: Steers,
+        brake: Any,
+        tell: Sink,
+        done: Callable[[attempt.Fold], object] = _nobody,
+    ) -> tuple[attempt.Fold, Ending]:
+        """Hold one conversation with the program; what came of it, and how it ended, a cut left aside.
+
+        Args:
+            done: called with what came of it, also when this is cancelled.
+        """
+        fold = attempt.Fold(
+            prompt=str(uuid.uuid4()),
+            price=self._books.pricing(self.store, turn.resume),
+            level=level,
+            near=lambda: succession.near(level, job.result.step),
+        )
         said: deque[str] = deque(maxlen=20)
+        spec = dataclasses.replace(spec, model=self.model or spec.model)
         try:
-            options, index = self._outfit().options(
-                dataclasses.replace(job.spec, max_budget_usd=left, model=self.model or job.spec.model),
-                turn,
-                brakes=[attempt.brake(self._steering, job.words.held_back)],
-                stderr=said.append,
-            )
+            options, index = self._outfit().options(spec, turn, brakes=[brake], stderr=said.append)
         except OSError as err:
-            return Ending(ok=False, error=f"{type(err).__name__}: {err}")
-        fold = attempt.Fold(prompt=str(uuid.uuid4()), price=self._books.pricing(self.store, turn.resume))
+            return fold, Ending(ok=False, error=f"{type(err).__name__}: {err}")
         conversation = attempt.Conversation(
             client=self._client(options),
             text=turn.text,
             fold=fold,
-            steering=self._steering,
+            steering=steering,
+            silent=job.words.silent.format(minutes=round(attempt.SILENCE_SECONDS / 60)),
             on_session=lambda session: self._on_session(job, turn, session, index),
-            tell=lambda event: self._tell(job, event),
+            tell=tell,
         )
         try:
             await attempt.sheltered(conversation)
         finally:
-            self._take_over(job.result, fold)
-        if fold.cut:
-            return Ending(ok=False, error=self.ENDED if self._steering.ended else self.INTERRUPTED)
+            done(fold)
         ending = fold.ending()
         if isinstance(fold.raised, ClaudeSDKError) and said:
             lines = " / ".join(said)[-500:]
-            return dataclasses.replace(ending, error=f"{ending.error} | {job.words.child_said.format(lines=lines)}")
-        return ending
+            ending = dataclasses.replace(ending, error=f"{ending.error} | {job.words.child_said.format(lines=lines)}")
+        return fold, ending
 
-    def _take_over(self, result: StepResult, fold: attempt.Fold) -> None:
+    @staticmethod
+    def _take_over(job: _Job, fold: attempt.Fold) -> None:
+        result = job.result
         result.cost_usd += fold.cost_usd
         result.num_turns += fold.num_turns
         result.errors.extend(fold.errors)
-        result.context = max(result.context, fold.context)
+        result.context = job.level.tokens
         if text := "\n".join(fold.texts).strip():
             result.text = text
 
@@ -418,6 +550,7 @@ class Runtime:
             portable=self.portable,
             spill_threshold=self.spill_threshold,
             openings=self._openings,
+            handoff=self.handoff,
         )
 
     # -- money --------------------------------------------------------------------------------------------------
@@ -426,6 +559,10 @@ class Runtime:
         return next_move.budget_left(
             [(self.budget_usd, self._books.spent()), (job.spec.max_budget_usd, job.result.cost_usd)]
         )
+
+    def _is_broke(self, job: _Job) -> bool:
+        left = self._budget_left(job)
+        return left is not None and left <= 0
 
     def _broke(self, job: _Job) -> str:
         limit, spent = self.budget_usd, self._books.spent()
@@ -439,22 +576,17 @@ class Runtime:
             warnings.warn(texts.current().running.no_wall.format(role=spec.name), stacklevel=3)
 
 
-def _refuse_policies(*, trim: Any, ephemeral: Any, handoff: Any) -> None:
+def _refuse_policies(*, trim: Any, ephemeral: Any) -> None:
     if trim is not False:
         raise NotImplementedError(f"trim: trimming {_LATER}")
-    for name, value in (("ephemeral", ephemeral), ("handoff", handoff)):
-        if not isinstance(value, bool):
-            raise NotImplementedError(f"{name}: a policy object {_LATER}; True and False are accepted")
+    if not isinstance(ephemeral, bool):
+        raise NotImplementedError(f"ephemeral: a policy object {_LATER}; True and False are accepted")
 
 
 def _made(place: str | Path) -> Path:
     path = Path(place).resolve()
     path.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def _nobody(_event: Event) -> None:
-    """Take events that nobody wants."""
 
 
 def _environment(name: str) -> str:
