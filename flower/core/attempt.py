@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
-from claude_agent_sdk import AssistantMessage, HookContext, HookMatcher, Message, ResultMessage
+from claude_agent_sdk import AssistantMessage, ClaudeSDKError, HookContext, HookMatcher, Message, ResultMessage
 from claude_agent_sdk.types import SyncHookJSONOutput
 
 from flower.core.agent import HandoffPolicy
@@ -124,6 +124,11 @@ class Fold:
         """Note an exception of the SDK or of a sink; the first one counts."""
         if self.raised is None:
             self.raised = error
+
+    @property
+    def program_failed(self) -> bool:
+        """Whether it was the SDK or its program that raised; then the program's last words say more."""
+        return isinstance(self.raised, ClaudeSDKError)
 
     def ending(self) -> Ending:
         """Return how the attempt ended, a cut left aside."""
