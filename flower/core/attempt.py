@@ -15,7 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
-from claude_agent_sdk import AssistantMessage, ClaudeSDKError, HookContext, HookMatcher, Message, ResultMessage
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeSDKError,
+    HookContext,
+    HookMatcher,
+    Message,
+    ResultMessage,
+    UserMessage,
+)
 from claude_agent_sdk.types import SyncHookJSONOutput
 
 from flower.core.agent import HandoffPolicy
@@ -41,6 +49,12 @@ SILENCE_SECONDS = 900.0
 A stream that went silent is noticed late by the program or not at all (SDK facts 10); a long answer without partial
 messages is silent too, for some minutes.
 """
+
+_STOPPED = "hook_stopped"
+"""The program's word for a turn that a hook ended."""
+
+_TURNS = 100
+"""Turns of the loop that a hook grants to the reader."""
 
 _NOTIFICATION = "task-notification"
 
@@ -78,8 +92,12 @@ class Fold:
     errors: list[str] = field(default_factory=list)
     cost_usd: float = 0.0
     num_turns: int = 0
+    answer: str = ""
+    """The id of the main thread's newest answer; each of its blocks is a message of its own."""
     calls: set[str] = field(default_factory=set)
     """Tool calls of the main thread that have no result yet."""
+    answered: set[str] = field(default_factory=set)
+    """Those that have."""
     result: ResultMessage | None = None
     """The result of the own prompt."""
     cut: str = ""
@@ -100,10 +118,29 @@ class Fold:
         self.session = str(found)
         return self.session
 
-    def must_hand_over(self, message: Message) -> bool:
-        """Whether the context is too full to go on at this boundary. The good end of the own prompt wins (D7)."""
-        done = isinstance(message, ResultMessage) and not message.is_error and self._is_own(message)
-        return self.level.due and self.session is not None and not done
+    def is_full_before(self, message: Message) -> bool:
+        """Whether to hand over at the boundary before this message.
+
+        What is running is let finish: waiting for it costs no context, cutting it loses its work. So the blocks of one
+        answer belong together, and open calls are waited for. The good end of the own prompt wins (D7).
+        """
+        match message:
+            case ResultMessage():
+                done = self._is_own(message) and not message.is_error and message.terminal_reason != _STOPPED
+                return self._is_full() and not done
+            case AssistantMessage(message_id=str(answer)) if answer == self.answer:
+                return False
+            case AssistantMessage() | UserMessage():
+                return self._is_full()
+            case _:
+                return False
+
+    def is_full_behind(self, message: Message) -> bool:
+        """Whether to hand over behind this message: it held the last result that was waited for."""
+        return isinstance(message, UserMessage) and not message.parent_tool_use_id and self._is_full()
+
+    def _is_full(self) -> bool:
+        return self.level.due and self.session is not None and not self.calls
 
     def take(self, message: Message) -> list[Event]:
         """Fold a message and return the events to tell; after a cut, those of results only."""
@@ -113,8 +150,11 @@ class Fold:
             return events
         if self.cut:
             return []
-        if isinstance(message, AssistantMessage) and message.error:
-            self.api = message
+        if isinstance(message, AssistantMessage):
+            if message.error:
+                self.api = message
+            if not message.parent_tool_use_id:
+                self.answer = message.message_id or ""
         warned = self.level.warned
         for event in events:
             self._see(event)
@@ -185,6 +225,7 @@ class Fold:
             self.calls.add(event.payload["id"])
         elif event.kind == "tool_result":
             self.calls.discard(event.payload["tool_use_id"])
+            self.answered.add(event.payload["tool_use_id"])
 
 
 # -- the shell ----------------------------------------------------------------------------------------------------
@@ -275,13 +316,15 @@ class Conversation:
             self._cut_at_boundary(message)
         for event in self.fold.take(message):
             self.tell(event)
+        if not self.fold.cut and self.fold.is_full_behind(message):
+            self._begin_cut(HANDOFF_DUE)
         if not self.fold.cut and self._bound is not None:
             # While a tool runs or a person is asked, silence is as it should be.
             until = None if self.fold.calls else asyncio.get_running_loop().time() + SILENCE_SECONDS
             self._bound.reschedule(until)
 
     def _cut_at_boundary(self, message: Message) -> None:
-        if self.fold.must_hand_over(message):
+        if self.fold.is_full_before(message):
             self._begin_cut(HANDOFF_DUE)
         # Without a session there is nothing to go on with, so an interrupt is kept until there is one (rulings R3).
         elif self.fold.session and self.steering.wants_cut(boundary=True, busy=False):
@@ -362,6 +405,30 @@ def brake(when: Callable[[], bool], words: str) -> HookMatcher:
         }
 
     return HookMatcher(hooks=[hold_back], on_failure="block")
+
+
+def halt(when: Callable[[], bool], fold: Fold, words: str) -> HookMatcher:
+    """Return a hook that ends the turn after the results of an answer's calls, while `when` says so.
+
+    Between these results and the next request to the model nothing is lost and nothing is paid for; a cut from outside
+    comes a moment later, when the request is under way.
+
+    Args:
+        words: what the program notes as the reason.
+    """
+
+    async def stop(data: Any, _call: str | None, _context: HookContext) -> SyncHookJSONOutput:
+        if data.get("agent_id"):
+            return {}
+        calls = {call.get("tool_use_id") for call in data.get("tool_calls") or []}
+        # The results have arrived, but the task that reads them may not have had its turn yet.
+        for _ in range(_TURNS):
+            if calls <= fold.answered:
+                break
+            await asyncio.sleep(0)
+        return {"continue_": False, "stopReason": words} if when() else {}
+
+    return HookMatcher(hooks=[stop])
 
 
 async def sheltered(conversation: Conversation) -> None:

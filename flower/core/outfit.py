@@ -63,12 +63,12 @@ class Outfit:
     handoff: HandoffPolicy
 
     def options(
-        self, spec: AgentSpec, turn: Turn, *, brakes: list[Any], stderr: Callable[[str], None]
+        self, spec: AgentSpec, turn: Turn, *, hooks: Hooks, stderr: Callable[[str], None]
     ) -> tuple[Options, str]:
         """Compile an attempt's options, and the digest of the workbench's index that goes into them.
 
         Args:
-            brakes: hooks before every tool call that the attempt itself brings.
+            hooks: those that the attempt itself brings.
 
         Raises:
             OSError: the workbench or the run folder cannot be written.
@@ -80,7 +80,7 @@ class Outfit:
         prelude = self._prelude(spec)
         bench = self.workbench
         options = build_options(
-            dataclasses.replace(spec, hooks=merge_hooks(self._hooks(spec), {"PreToolUse": brakes})),
+            dataclasses.replace(spec, hooks=merge_hooks(self._hooks(spec), hooks)),
             cwd=self.workspace,
             session_store=self.store,
             resume=turn.resume,

@@ -28,7 +28,7 @@ from flower.core.level import Level
 from flower.core.next_move import End, Ending, Finish, GoOn, HandOff, Retry
 from flower.core.notices import Notices
 from flower.core.openings import Openings
-from flower.core.outfit import Outfit, Turn
+from flower.core.outfit import Hooks, Outfit, Turn
 from flower.core.resilience import Resilience, classify
 from flower.core.steering import OnlyEnds, Steering, Steers
 from flower.core.workbench import Workbench
@@ -234,7 +234,7 @@ class StepRun:
             turn,
             level=Level(HandoffPolicy(enabled=False, window=0)),
             steering=OnlyEnds(self.steering),
-            brake=attempt.brake(lambda: True, self.words.handoff_no_tools),
+            hooks=lambda _fold: {"PreToolUse": [attempt.brake(lambda: True, self.words.handoff_no_tools)]},
             tell=_nobody,
             done=self._pay,
         )
@@ -267,7 +267,7 @@ class StepRun:
             turn,
             level=self.level,
             steering=self.steering,
-            brake=attempt.brake(lambda: self.steering.wanted, self.words.held_back),
+            hooks=self._hooks,
             tell=self._hear,
             done=self._take_over,
         )
@@ -282,7 +282,7 @@ class StepRun:
         *,
         level: Level,
         steering: Steers,
-        brake: Any,
+        hooks: Callable[[attempt.Fold], Hooks],
         tell: Sink,
         done: Callable[[attempt.Fold], object],
     ) -> tuple[attempt.Fold, Ending]:
@@ -300,7 +300,7 @@ class StepRun:
         said: deque[str] = deque(maxlen=20)
         spec = dataclasses.replace(spec, model=self.runtime.model or spec.model)
         try:
-            options, index = self.outfit().options(spec, turn, brakes=[brake], stderr=said.append)
+            options, index = self.outfit().options(spec, turn, hooks=hooks(fold), stderr=said.append)
         except OSError as err:
             return fold, Ending(ok=False, error=f"{type(err).__name__}: {err}")
         conversation = attempt.Conversation(
@@ -321,6 +321,15 @@ class StepRun:
             lines = " / ".join(said)[-500:]
             ending = dataclasses.replace(ending, error=f"{ending.error} | {self.words.child_said.format(lines=lines)}")
         return fold, ending
+
+    def _hooks(self, fold: attempt.Fold) -> Hooks:
+        """No call begins once people want a cut, and no request is sent once it or a handover is due."""
+        return {
+            "PreToolUse": [attempt.brake(lambda: self.steering.wanted, self.words.held_back)],
+            "PostToolBatch": [
+                attempt.halt(lambda: self.steering.wanted or self.level.due, fold, self.words.held_back),
+            ],
+        }
 
     def _pay(self, fold: attempt.Fold) -> None:
         self.result.cost_usd += fold.cost_usd
