@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -61,6 +61,7 @@ class Outfit:
     spill_threshold: int | None
     openings: Openings
     handoff: HandoffPolicy
+    plugins: Sequence[Path] = ()
 
     def options(
         self, spec: AgentSpec, turn: Turn, *, hooks: Hooks, stderr: Callable[[str], None]
@@ -95,6 +96,8 @@ class Outfit:
             # Else the program refuses 23,000 tokens before the window, where the last words need room (SDK facts 14).
             own["CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE"] = str(self.handoff.window)
         options.env = {**own, **options.env}
+        for folder in self.plugins:
+            options.plugins.append({"type": "local", "path": str(folder)})
         options.max_buffer_size = BUFFER_BYTES
         options.verbatim_prompts = True  # what people write is never run as a slash command (trap 6)
         options.stderr = stderr

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -27,6 +27,7 @@ from flower.core.next_move import End
 from flower.core.notices import Notices
 from flower.core.openings import Openings
 from flower.core.outfit import Outfit, Turn
+from flower.core.plugins import checked
 from flower.core.resilience import Resilience
 from flower.core.steering import Steering
 from flower.core.step_run import StepRun
@@ -104,6 +105,7 @@ class Runtime:
         self.budget_usd: float | None = None
         """For all steps of this runtime together. Counts from the next attempt on, as `model` does."""
         self.model: str | None = None
+        self._plugin_dirs: list[Path] = []
         self._steering = Steering()
         self._notices = Notices()
         self._openings = Openings(self.run_dir / "openings.json")
@@ -196,6 +198,19 @@ class Runtime:
         """Close the store. Twice is harmless."""
         self.store.close()
 
+    @property
+    def plugin_dirs(self) -> list[Path]:
+        """Plugin folders of the flow that runs here; from the next attempt on. The package's own comes besides.
+
+        Raises, when set:
+            ValueError: a folder is missing, or is no plugin.
+        """
+        return list(self._plugin_dirs)
+
+    @plugin_dirs.setter
+    def plugin_dirs(self, folders: Iterable[str | Path]) -> None:
+        self._plugin_dirs = checked(folders)
+
     # -- what it knows --------------------------------------------------------------------------------------------
 
     @property
@@ -245,6 +260,7 @@ class Runtime:
             spill_threshold=self.spill_threshold,
             openings=self._openings,
             handoff=self.handoff,
+            plugins=self._plugin_dirs,
         )
 
     def _warn_if_no_wall(self, spec: AgentSpec) -> None:
