@@ -31,6 +31,7 @@ from flower.core.plugins import checked
 from flower.core.resilience import Resilience
 from flower.core.steering import Steering
 from flower.core.step_run import StepRun
+from flower.core.unbooked import Unbooked
 from flower.core.workbench import Workbench
 from flower.stores.resumable import ResumableSessionStore
 from flower.texts.running import ZH
@@ -108,6 +109,7 @@ class Runtime:
         self._plugin_dirs: list[Path] = []
         self._steering = Steering()
         self._notices = Notices()
+        self._unbooked = Unbooked(self.run_dir, self.run_id)
         self._openings = Openings(self.run_dir / "openings.json")
         load_dotenv()
         if trouble := check_credentials():
@@ -159,6 +161,7 @@ class Runtime:
             books=self._books,
             openings=self._openings,
             notices=self._notices,
+            unbooked=self._unbooked,
             outfit=self._outfit,
             client=self._client,
         )
@@ -172,7 +175,8 @@ class Runtime:
             result.error = result.error or f"{type(err).__name__}: {err}"
             raise
         finally:
-            self._books.close(result, self.store)
+            if self._books.close(result, self.store):
+                self._unbooked.booked(result)
         return result
 
     def interrupt(self, message: str = "", *, now: bool = False) -> None:
@@ -192,7 +196,8 @@ class Runtime:
 
     def rescue(self) -> None:
         """Close the books of the steps in flight, for a signal handler. Short, never raises; twice is harmless."""
-        self._books.rescue(self.store)
+        if self._books.rescue(self.store):
+            self._unbooked.rescue()
 
     def close(self) -> None:
         """Close the store. Twice is harmless."""
