@@ -31,7 +31,7 @@ class ResumableSessionStore(SqliteSessionStore):
             return None
         if not key.get("subpath"):
             self.carried[key["session_id"]] = _carried(entries)
-        return heal_orphans(entries, text=self._orphan())
+        return heal_orphans(entries, self._orphan())
 
 
 def _carried(entries: list[SessionStoreEntry]) -> float:
