@@ -34,8 +34,9 @@ from flower.core.roles import (
 )
 from flower.core.runtime import Runtime, StepResult
 from flower.core.workbench import Workbench
-from flower.stores.ephemeral import is_ephemeral
+from flower.stores.prune import PrunePolicy, PruningSessionStore
 from flower.stores.sqlite import SqliteSessionStore
+from flower.stores.trim import EphemeralPolicy, TrimmingSessionStore, TrimPolicy, is_ephemeral, trim_report
 from flower.workflow.base import Step, StepAbort, Workflow
 from flower.workflow.clarify import BRIEF_KEY, CLARIFY_RESUME, MISSING_KEY, clarify_step
 from flower.workflow.goal import GOAL_KEY, ROUND_KEY, VERDICT_KEY, goal_step, with_goal
@@ -59,16 +60,21 @@ __all__ = [
     "Ask",
     "Brief",
     "CompactPolicy",
+    "EphemeralPolicy",
     "Event",
     "Goal",
     "HumanChannel",
     "Lineage",
+    "PrunePolicy",
+    "PruningSessionStore",
     "Resilience",
     "Runtime",
     "SqliteSessionStore",
     "Step",
     "StepAbort",
     "StepResult",
+    "TrimPolicy",
+    "TrimmingSessionStore",
     "Verdict",
     "Workbench",
     "Workflow",
@@ -91,6 +97,7 @@ __all__ = [
     "reachable",
     "spill_guard",
     "starter_flow",
+    "trim_report",
     "wake_state",
     "wants_isolation",
     "whitelist_guard",
@@ -101,15 +108,9 @@ __all__ = [
 
 _TO_COME = frozenset(
     {
-        "EphemeralPolicy",
         "Handoff",
         "HandoffPolicy",
-        "PrunePolicy",
-        "PruningSessionStore",
-        "TrimPolicy",
-        "TrimmingSessionStore",
         "default_window",
-        "trim_report",
     }
 )
 

@@ -113,7 +113,7 @@ def _type(args: Sequence[str]) -> bool:
 
 _SED_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\]|\\.)*/I?)"
 _SED_COMMAND = re.compile(
-    rf"\s*(?:{_SED_ADDRESS}(?:\s*,\s*(?:{_SED_ADDRESS}|[+~]\d+))?)?\s*(?:!\s*)?"
+    rf"\s*(?:{_SED_ADDRESS}(?:\s*,\s*(?:{_SED_ADDRESS}|[+~]\d+))?\s*)?(?:!\s*)?"
     r"(?:[pPdDqQ=lnNgGhHxzF]|s(?P<mark>[^\w\s\\])(?:\\.|(?!(?P=mark))[^\\\n])*(?P=mark)(?:\\.|(?!(?P=mark))[^\\\n])*(?P=mark)[gpiIMm\d]*"
     r"|y(?P<sign>[^\w\s\\])(?:\\.|(?!(?P=sign))[^\\\n])*(?P=sign)(?:\\.|(?!(?P=sign))[^\\\n])*(?P=sign))\s*"
 )

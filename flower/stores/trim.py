@@ -89,7 +89,7 @@ class EphemeralPolicy:
     def __post_init__(self) -> None:
         try:
             self.text.format(cmd="", age=0)
-        except (LookupError, AttributeError, ValueError) as err:
+        except (LookupError, AttributeError, TypeError, ValueError) as err:
             raise ValueError(
                 f"EphemeralPolicy.text: {self.text!r} may hold {{cmd}} and {{age}} and no other braces ({err})"
             ) from None
