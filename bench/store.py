@@ -6,6 +6,7 @@ import asyncio
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -29,47 +30,57 @@ def mib(name):
 path, workspace, pruning = sys.argv[1], sys.argv[2], sys.argv[3] == "pruning"
 store = PruningSessionStore(path, workspace) if pruning else SqliteSessionStore(path)
 bare = mib("VmRSS")
-began = time.perf_counter()
+began, begun = time.perf_counter(), time.process_time()
 entries = asyncio.run(store.load({"project_key": "p", "session_id": "s"}))
-print(time.perf_counter() - began, mib("VmRSS") - bare, mib("VmHWM") - bare, len(entries))
+took, worked = time.perf_counter() - began, time.process_time() - begun
+print(took, worked, mib("VmRSS") - bare, mib("VmHWM") - bare, len(entries))
 store.close()
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one load in a process of its own took: seconds, seconds of the processor, MiB after it, MiB at its peak."""
+
+    seconds: float
+    worked: float
+    resident: float
+    peak: float
+    left: float
 
 
 async def measure() -> dict[str, float]:
     """For each size in entries: seconds, MiB at the peak above the entries themselves, and seconds once files exist.
 
-    The entries' own memory is that of a plain load in a process of its own, once it is done. `ratio` is how much
-    longer the largest takes than its size says, compared with the smallest; 1 is linear.
+    The entries' own memory is that of a plain load, once it is done. `ratio` is how much more work an entry of the
+    largest session is than one of the smallest; 1 is linear. `plain_ratio` is the same for a load that changes nothing.
     """
     figures: dict[str, float] = {}
+    work: dict[str, list[float]] = {"ratio": [], "plain_ratio": []}
     for size in SIZES:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "sessions.db"
             await _build(path, size)
-            plain_seconds, own, _, _ = await _load(path, "plain")
-            seconds, _, peak, left = await _load(path, "pruning")
-            again, _, _, _ = await _load(path, "pruning")
+            plain, first, again = [await _load(path, kind) for kind in ("plain", "pruning", "pruning")]
         name = f"{size // 1000}k"
         figures |= {
-            f"{name}_s": round(seconds, 2),
-            f"{name}_again_s": round(again, 2),
-            f"{name}_plain_s": round(plain_seconds, 2),
-            f"{name}_entries_mib": round(own, 1),
-            f"{name}_above_mib": round(max(0.0, peak - own), 1),
-            f"{name}_left": left,
+            f"{name}_s": round(first.seconds, 2),
+            f"{name}_again_s": round(again.seconds, 2),
+            f"{name}_plain_s": round(plain.seconds, 2),
+            f"{name}_entries_mib": round(plain.resident, 1),
+            f"{name}_above_mib": round(max(0.0, first.peak - plain.resident), 1),
+            f"{name}_left": first.left,
         }
-    small, large = (f"{size // 1000}k_s" for size in (SIZES[0], SIZES[-1]))
-    figures["ratio"] = round(figures[large] / figures[small] / (SIZES[-1] / SIZES[0]), 2)
-    return figures
+        work["ratio"].append(first.worked / size)
+        work["plain_ratio"].append(plain.worked / size)
+    return figures | {name: round(each[-1] / each[0], 2) for name, each in work.items()}
 
 
-async def _load(path: Path, kind: str) -> tuple[float, float, float, float]:
+async def _load(path: Path, kind: str) -> Load:
     command = [sys.executable, "-c", LOAD, str(path), str(path.parent / "ws"), kind]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
-    seconds, resident, peak, left = map(float, out.split())
-    return seconds, resident, peak, left
+    return Load(*map(float, out.split()))
 
 
 async def _build(path: Path, size: int) -> None:
