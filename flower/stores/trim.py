@@ -261,18 +261,24 @@ def _replaced(entries: Sequence[SessionStoreEntry], notes: Iterable[tuple[Place,
 # -- what we wrote ourselves ------------------------------------------------------------------------------------------
 
 
+_FILLED = {"cmd": r"`[^\n]*`", "age": r"\d+", "count": r"\d+", "path": r"[^\n]*"}
+
+
 @functools.lru_cache(maxsize=16)
 def _notes(own: str) -> re.Pattern[str]:
     """Everything that the stores put in place of a result, in every language: a fork keeps it as its own history."""
     spoken = [texts.of(language).stores for language in texts.LANGUAGES]
-    templates = [text for each in spoken for text in (each.archived, each.expired)]
-    literal = [text for each in spoken for text in (each.interrupted, each.orphan)]
-    return re.compile("|".join([*map(_pattern, [*templates, own]), *map(re.escape, literal)]), re.DOTALL)
+    said = [text for each in spoken for text in (each.archived, each.expired, each.interrupted, each.orphan)]
+    patterns = [pattern for text in [*said, own] if (pattern := _pattern(text))]
+    return re.compile("|".join(patterns))
 
 
 def _pattern(template: str) -> str:
-    parts = Formatter().parse(template)
-    return "".join(re.escape(text) + (".*" if name is not None else "") for text, name, _, _ in parts)
+    """Empty where the text has no letter of its own, so that any result might be taken for it."""
+    parts = [(text, _FILLED.get(name or "", "")) for text, name, _, _ in Formatter().parse(template)]
+    if not any(letter.isalpha() for text, _ in parts for letter in text):
+        return ""
+    return "".join(re.escape(text) + filled for text, filled in parts)
 
 
 def _matches(ours: re.Pattern[str], text: str) -> bool:

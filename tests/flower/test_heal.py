@@ -113,6 +113,11 @@ def test_calls_in_two_entries_get_a_result_each() -> None:
     assert [parent for _, parent in chain[1:]] == [uuid for uuid, _ in chain[:-1]]
 
 
+def test_a_call_that_stands_there_twice_gets_one_result() -> None:
+    healed = heal_orphans([call("a", None, "t"), call("b", "a", "t", "t")], CUT)
+    assert [entry["type"] for entry in healed] == ["assistant", "user", "assistant"]
+
+
 def test_an_entry_without_an_id_is_healed_and_draws_no_others_to_it() -> None:
     rootless = made("user", "b", None, "another chain")
     healed = heal_orphans([made("assistant", None, None, [{"type": "tool_use", "id": "t"}]), rootless], CUT)

@@ -331,6 +331,22 @@ def test_what_was_put_in_place_of_a_result_is_recognised_in_the_other_language(
     store.close()
 
 
+@pytest.mark.parametrize("text", ["{cmd}", "{age}", "", "({age}) {cmd}"])
+def test_a_note_without_words_of_its_own_hides_no_result(tmp_path: Path, text: str) -> None:
+    store = TrimmingSessionStore(":memory:", tmp_path, ephemeral=EphemeralPolicy(keep_recent=0, text=text))
+    store.expire(chained(looked(0, "42"), looked(1, "`x`"), looked(2, ""), looked(3, "(1) `x`")))
+    assert store.last_report["expired"] == 4
+    store.close()
+
+
+def test_a_note_in_words_of_ones_own_is_recognised(tmp_path: Path) -> None:
+    store = TrimmingSessionStore(":memory:", tmp_path, ephemeral=EphemeralPolicy(keep_recent=0, text="old {cmd} {age}"))
+    once = store.expire(chained(looked(0), looked(1, "old news")))
+    assert told(once) == ["old `git status` 2", "old `git status` 1"]
+    assert store.expire(once) == once
+    store.close()
+
+
 # -- always -----------------------------------------------------------------------------------------------------------
 
 RESULTS = st.lists(
