@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from flower.texts import documents, hooks, human, rules, running, surroundings, workbench, workflow
+from flower.texts import documents, hooks, human, rules, running, stores, surroundings, workbench, workflow
 
 __all__ = ["LANGUAGES", "Texts", "current", "of", "speaking"]
 
@@ -34,6 +34,7 @@ class Texts:
     workflow: workflow.WorkflowTexts
     human: human.HumanTexts
     running: running.RunningTexts
+    stores: stores.StoreTexts
     surroundings: surroundings.SurroundingTexts
 
 
@@ -47,6 +48,7 @@ _CATALOGUES = {
         workflow=workflow.ZH,
         human=human.ZH,
         running=running.ZH,
+        stores=stores.ZH,
         surroundings=surroundings.ZH,
     ),
     "en": Texts(
@@ -58,6 +60,7 @@ _CATALOGUES = {
         workflow=workflow.EN,
         human=human.EN,
         running=running.EN,
+        stores=stores.EN,
         surroundings=surroundings.EN,
     ),
 }
