@@ -74,13 +74,11 @@ async def storing(here: Stage) -> AsyncIterator[Runtime]:
         yield runtime
 
 
-def lose_the_end(here: Stage, call: str) -> None:
-    """Take everything from the result of a call on out of the store, as a killed process does."""
+def lose_the_end(here: Stage, *calls: str) -> None:
+    """Take everything from the first result of these calls on out of the store, as a killed process does."""
     with sqlite3.connect(here.run_dir / "sessions.db") as db:
-        (first,) = db.execute(
-            "SELECT MIN(seq) FROM entries WHERE payload LIKE ? AND payload LIKE '%tool_result%'", (f"%{call}%",)
-        ).fetchone()
-        assert first is not None
+        query = "SELECT MIN(seq) FROM entries WHERE payload LIKE ? AND payload LIKE '%tool_result%'"
+        (first, *_) = sorted(db.execute(query, (f"%{call}%",)).fetchone()[0] for call in calls)
         db.execute("DELETE FROM entries WHERE seq >= ?", (first,))
     db.close()
 
@@ -127,7 +125,7 @@ async def test_a_session_is_resumed_expired_trimmed_pruned_and_healed(tmp_path: 
             assert "go on" in asked.history
             assert "no entry today" not in asked.history
 
-            lose_the_end(here, asked_calls(here)[-2])
+            lose_the_end(here, *asked_calls(here)[-2:])
             async with storing(here) as runtime:
                 third = await runtime.run(agent, "once again", resume=session)
                 assert (third.ok, third.text, third.session_id) == (True, "Healed.", session)
