@@ -1,4 +1,4 @@
-"""Starts an example as a person does, `python examples/NAME.py`, in a process of its own that talks to a scripted model."""
+"""Starts an example as a person does, in a process of its own, and leads it to a scripted model."""
 
 from __future__ import annotations
 

@@ -30,7 +30,10 @@ def send(prompt: str) -> dict[str, Any]:
 WRITE = {
     "match": {"system": "You are the coordinator"},
     "lines": [
-        {"expect": {"opening": "/This is what changed:\n\n- a new switch\n[*] a changed default\\Z/"}, "call": send("all")},
+        {
+            "expect": {"opening": "/This is what changed:\n\n- a new switch\n[*] a changed default\\Z/"},
+            "call": send("all"),
+        },
         "All three sections are written.",
         {
             "name": "again",

@@ -60,7 +60,8 @@ async def test_it_is_done_without_a_question_that_waits_and_says_what_it_assumed
 
 
 async def test_a_goal_that_cannot_be_reached_stops_it_with_the_reason(tmp_path: Path) -> None:
-    brief = "## Goal\nFly.\n\n## Acceptance criteria\n- It flies.\n\n## Bounds\n- None.\n\n## Unknowns and assumptions\n- No wings.\n"
+    named = {"Goal": "Fly.", "Acceptance criteria": "- It flies.", "Bounds": "- None.", "Unknowns": "- No wings."}
+    brief = "\n\n".join(f"## {name}\n{body}" for name, body in named.items())
     parts: dict[str, Any] = {
         "clarify": {"match": {"system": "You are the clarifier"}, "lines": [brief]},
         "goal": {
