@@ -39,6 +39,7 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from flower import Event, Runtime, Step, StepResult, Workflow, starter_flow
+from flower.texts import speaking
 from flower.workflow.aside import Recent, ask_aside
 
 PAGE = Path(__file__).with_suffix(".html")
@@ -242,13 +243,14 @@ def settle(said: dict[str, str], heard: bool, how: str) -> str:
 
 async def aside(room: Room, question: str) -> None:
     """Ask the oracle beside the run; everybody sees the answer."""
-    result = await ask_aside(
-        question,
-        workspace=room.runtime.workspace,
-        run_dir=room.runtime.run_dir,
-        recent=room.recent,
-        workbench=room.flow.workbench,
-    )
+    with speaking(room.flow.language):  # it runs beside the workflow, so nobody else has set the language
+        result = await ask_aside(
+            question,
+            workspace=room.runtime.workspace,
+            run_dir=room.runtime.run_dir,
+            recent=room.recent,
+            workbench=room.flow.workbench,
+        )
     said = result.text if result.ok else f"no answer: {result.error}"
     room.tell("aside", said, payload={"question": shortened(question), "cost_usd": result.cost_usd})
 
