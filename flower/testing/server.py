@@ -207,7 +207,8 @@ class ScriptedModel:
         """Hold the story at a point while the body runs: the model was asked there and does not answer yet.
 
         The place to interrupt, to send mail, or to look at the disk "in the middle". Enter it before the run gets
-        there: a request that was answered already is found, but cannot be held any more.
+        there: a request that was answered already is found, but cannot be held any more. Entering waits, so what
+        brings the run there must go on beside it; if the body itself does (it answers a question), use `paused`.
 
         Args:
             what: a part (`work`) or a line (`work.plan`).
