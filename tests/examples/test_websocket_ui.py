@@ -18,8 +18,9 @@ import aiohttp
 import pytest
 
 import flower.testing
-from examples.websocket_ui import KEPT, MOST_CHARACTERS, PAGE, History, RefusedError, policy, read, shortened
-from flower.testing import ScriptedModel, cost, load_story
+from examples.websocket_ui import KEPT, MOST_CHARACTERS, PAGE, History, RefusedError, Room, policy, read, shortened
+from flower import Event, HumanChannel, Runtime, Workflow
+from flower.testing import ScriptedModel, cost, load_story, scripted_surroundings
 from tests.examples.program import Program, ran, started, wrong
 
 FIRST_LIGHT = Path(flower.testing.__file__).parent / "stories" / "first-light.yaml"
@@ -84,6 +85,23 @@ def test_the_policy_lets_only_the_pages_own_script_and_style_run() -> None:
     assert "unsafe" not in policy(page)
     assert policy(page) != policy(page.replace("use strict", "use anything"))
     assert not re.search(r"innerHTML|insertAdjacentHTML|outerHTML|document\.write|eval\(|\son\w+=|\sstyle=", page)
+
+
+def test_whatever_an_event_holds_the_sink_takes_it(tmp_path: Path) -> None:
+    with scripted_surroundings("http://127.0.0.1:9", tmp_path / "home"):
+        runtime = Runtime(workspace=tmp_path / "work", run_dir=tmp_path / "runs")
+    try:
+        room = Room(Workflow([], channel=HumanChannel()), runtime)
+        endless = dict[str, Any]()
+        endless["again"] = endless
+        room(Event("text", "never told", payload=endless))
+        room(Event("text", "\x00\x1b[2J\udc80", payload={"odd": object()}))
+        assert (room.lost, room.state()["lost"], room.history.last) == (1, 1, 1)
+        assert json.loads(room.history.after(0)[1][0])["text"] == "\x00\x1b[2J\udc80"
+        with pytest.raises(ValueError, match="the workflow needs a channel"):
+            Room(Workflow([]), runtime)
+    finally:
+        runtime.close()
 
 
 @real
