@@ -10,7 +10,7 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from flower.texts import current
@@ -84,6 +84,11 @@ def describe() -> dict[str, str]:
         elif value:
             shown[key] = value
     return shown
+
+
+def without(names: Collection[str]) -> dict[str, str]:
+    """A copy of the environment that lacks these names, for a program that we start."""
+    return {name: value for name, value in _environment.items() if name not in names}
 
 
 def base_address() -> str:

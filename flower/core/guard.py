@@ -8,7 +8,9 @@ this.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +31,11 @@ BULKY = "Bash|Read|Grep|Glob|WebFetch|WebSearch"
 _SOME_ROLE = "这个角色"
 _SHOWN = 400
 _MARK = "_flower_isolate"
-_LATER = "isolating subagents in worktrees is not built yet: it comes with a later version"
+_DEFAULT_ROLE = "general-purpose"
+"""Whom the program sends when a call names nobody; a spec may define this role itself."""
+_APART = 0.4
+"""Seconds between two worktrees. Made at the same instant they trip over each other's half-written files: of messages
+with ten calls every second one had calls that failed ("failed to read .../commondir", git 2.39)."""
 
 _Data = Mapping[str, Any]
 _Output = dict[str, Any]
@@ -107,12 +113,39 @@ def spill_guard(
 
 
 def isolate_guard(agents: dict[str, AgentDefinition], *, on_inject: Any = None) -> HookMatcher:
-    """Give marked roles a worktree of their own.
+    """Give each call of a marked role a git worktree of its own (behaviour 11, API 8.5).
 
-    Raises:
-        NotImplementedError: always, until isolation is built.
+    A call that names a `cwd` or an `isolation` of its own is left as it is: the two exclude each other. Of several
+    calls at once each waits a moment for the one before.
+
+    Args:
+        agents: the roles by the name that a call gives as `subagent_type`; see `isolated`.
+        on_inject: called with `subagent_type` and `description` each time. What it raises is not heard of: a log
+            must not stand in the way of the work.
     """
-    raise NotImplementedError(_LATER)
+    line = _Line()
+
+    async def inject(data: _Data) -> _Output:
+        given = data.get("tool_input")
+        if not isinstance(given, Mapping) or given.get("cwd") or given.get("isolation"):
+            return {}
+        role = given.get("subagent_type")
+        if not any(wants_isolation(agent) for agent in _meant(role, agents)):
+            return {}
+        if on_inject is not None:
+            with suppress(Exception):
+                on_inject(role, given.get("description"))
+        await line.turn()
+        return {
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "allow",
+                "updatedInput": {**given, "isolation": "worktree"},
+            }
+        }
+
+    # `Task` is another name of the tool: the program tells hooks `Agent` whatever the call says (a real test holds it).
+    return _matcher("Agent", inject)
 
 
 def isolated(agent: AgentDefinition, flag: bool = True) -> AgentDefinition:
@@ -138,18 +171,19 @@ def workbench_hooks(
 ) -> dict[str, list[HookMatcher]]:
     """The hooks of a runtime with a workbench. Events without a hook are left out.
 
-    Raises:
-        NotImplementedError: an agent is marked for isolation, which is not built yet.
+    With an agent that is marked for isolation the workbench must lie outside the repository: a worktree holds what is
+    committed, so it has no `.flower` of its own and cannot write into that of the main checkout.
     """
-    if any(wants_isolation(agent) for agent in (agents or {}).values()):
-        raise NotImplementedError(_LATER)
-    hooks: dict[str, list[HookMatcher]] = {}
+    before: list[HookMatcher] = []
     if delegate_only:
-        hooks["PreToolUse"] = [_delegate(HANDS_ON, allow_glance, f"{workbench.show(workbench.artifacts)}/")]
-    hooks["PostToolUse"] = [index_guard(workbench)]
+        before.append(_delegate(HANDS_ON, allow_glance, f"{workbench.show(workbench.artifacts)}/"))
+    if agents and any(wants_isolation(agent) for agent in agents.values()):
+        before.append(isolate_guard(agents))
+    after = [index_guard(workbench)]
     if spill_threshold:
-        hooks["PostToolUse"].append(spill_guard(workbench, threshold=spill_threshold))
-    return hooks
+        after.append(spill_guard(workbench, threshold=spill_threshold))
+    hooks = {"PreToolUse": before, "PostToolUse": after}
+    return {event: matchers for event, matchers in hooks.items() if matchers}
 
 
 def merge_hooks(*groups: dict[str, list[Any]] | None) -> dict[str, list[Any]]:
@@ -219,6 +253,38 @@ def _matcher(tools: str, decide: Callable[[_Data], Awaitable[_Output]]) -> HookM
 
     # The SDK's union of typed dicts, one per event, says less than the table of behaviour 11.
     return HookMatcher(matcher=tools, hooks=[cast("HookCallback", hook)], on_failure="block")
+
+
+class _Line:
+    """Lets its callers through one at a time, `_APART` seconds from one to the next."""
+
+    def __init__(self) -> None:
+        self._free_at = 0.0
+
+    async def turn(self) -> None:
+        """Return at once where nobody stands in line."""
+        now = asyncio.get_running_loop().time()
+        mine = max(now, self._free_at)
+        self._free_at = mine + _APART
+        await asyncio.sleep(mine - now)
+
+
+def _meant(role: Any, agents: Mapping[str, AgentDefinition]) -> list[AgentDefinition]:
+    """The agents that the program may start for this name: it is lenient with case, blanks, hyphens, and wide letters.
+
+    This is at least as lenient. A name that the program does not know is refused there, whatever is answered here.
+    """
+    named = _DEFAULT_ROLE if role is None else role
+    if not isinstance(named, str):
+        return []
+    if named in agents:
+        return [agents[named]]
+    bare = _bare(named)
+    return [agent for name, agent in agents.items() if _bare(name) == bare]
+
+
+def _bare(name: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
 
 
 def _on_main_thread(data: _Data) -> bool:

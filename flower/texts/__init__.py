@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from flower.texts import documents, hooks, human, rules, running, surroundings, workbench, workflow
+from flower.texts import documents, hooks, human, isolation, rules, running, surroundings, workbench, workflow
 
 __all__ = ["LANGUAGES", "Texts", "current", "of", "speaking"]
 
@@ -33,6 +33,7 @@ class Texts:
     hooks: hooks.HookTexts
     workflow: workflow.WorkflowTexts
     human: human.HumanTexts
+    isolation: isolation.IsolationTexts
     running: running.RunningTexts
     surroundings: surroundings.SurroundingTexts
 
@@ -46,6 +47,7 @@ _CATALOGUES = {
         hooks=hooks.ZH,
         workflow=workflow.ZH,
         human=human.ZH,
+        isolation=isolation.ZH,
         running=running.ZH,
         surroundings=surroundings.ZH,
     ),
@@ -57,6 +59,7 @@ _CATALOGUES = {
         hooks=hooks.EN,
         workflow=workflow.EN,
         human=human.EN,
+        isolation=isolation.EN,
         running=running.EN,
         surroundings=surroundings.EN,
     ),

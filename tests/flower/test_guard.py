@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -327,15 +328,146 @@ async def test_the_threshold_can_be_chosen(bench: Workbench) -> None:
     assert await fire(spill_guard(bench, threshold=6), tool_response="12345") == {}
 
 
-# Isolation waits for a later version.
+# Isolation.
 
 
-def test_isolating_says_that_it_comes_later(bench: Workbench) -> None:
-    marked = {"coder": isolated(AgentDefinition(description="d", prompt="p"))}
-    with pytest.raises(NotImplementedError, match="worktrees is not built yet"):
-        isolate_guard(marked)
-    with pytest.raises(NotImplementedError, match="worktrees is not built yet"):
-        workbench_hooks(bench, agents=marked)
+def crew(*marked: str, plain: tuple[str, ...] = ()) -> dict[str, AgentDefinition]:
+    agents = {name: AgentDefinition(description="d", prompt="p") for name in (*marked, *plain)}
+    for name in marked:
+        isolated(agents[name])
+    return agents
+
+
+def sent(role: Any, **more: Any) -> dict[str, Any]:
+    return {"description": "d", "prompt": "p", "subagent_type": role, **more}
+
+
+def in_a_worktree(tool_input: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "allow",
+            "updatedInput": {**tool_input, "isolation": "worktree"},
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    "tool_input",
+    [
+        None,
+        [],
+        "coder",
+        {},
+        {"subagent_type": None},
+        {"subagent_type": ""},
+        {"subagent_type": 3},
+        {"subagent_type": ["coder"]},
+        {"subagent_type": {"coder": 1}},
+        {"subagent_type": "\ud800\0"},
+        sent("nobody"),
+        sent("coder2"),
+        sent("x:coder"),
+        sent("reader"),
+        sent("coder", isolation="worktree"),
+        sent("coder", isolation="remote"),
+        sent("coder", cwd="/elsewhere"),
+    ],
+)
+async def test_what_is_not_a_plain_call_of_a_marked_role_is_left_alone(tool_input: Any) -> None:
+    told: list[Any] = []
+    guarding = isolate_guard(crew("coder", plain=("reader",)), on_inject=lambda *said: told.append(said))
+    assert await fire(guarding, "Agent", tool_input=tool_input) == {}
+    assert told == []
+
+
+async def test_a_marked_role_gets_a_worktree_and_the_rest_of_the_call_stays() -> None:
+    told: list[Any] = []
+    guarding = isolate_guard(crew("coder"), on_inject=lambda *said: told.append(said))
+    given = sent("coder", model="haiku")
+    assert guarding.matcher == "Agent"
+    assert await fire(guarding, "Agent", tool_input=given) == in_a_worktree(given)
+    assert given == sent("coder", model="haiku")
+    assert told == [("coder", "d")]
+
+
+async def test_a_subagent_that_sends_a_marked_role_is_no_way_around() -> None:
+    given = sent("coder")
+    assert await fire(isolate_guard(crew("coder")), "Agent", tool_input=given, agent_id="a1") == in_a_worktree(given)
+
+
+@pytest.mark.parametrize("empty", [{"cwd": ""}, {"isolation": None}, {"cwd": None, "isolation": ""}])
+async def test_an_empty_place_is_none(empty: dict[str, Any]) -> None:
+    given = sent("coder", **empty)
+    assert await fire(isolate_guard(crew("coder")), "Agent", tool_input=given) == in_a_worktree(given)
+
+
+@pytest.mark.parametrize("name", ["Coder", "CODER", " coder ", "co-der", "co_der", "coder\n", "\uff43oder"])
+async def test_a_name_that_the_program_understands_is_no_way_around(name: str) -> None:
+    given = sent(name)
+    assert await fire(isolate_guard(crew("coder")), "Agent", tool_input=given) == in_a_worktree(given)
+
+
+async def test_the_exact_name_wins_over_one_that_is_merely_alike() -> None:
+    guarding = isolate_guard(crew("my-coder", plain=("My Coder",)))
+    assert await fire(guarding, "Agent", tool_input=sent("My Coder")) == {}
+    assert await fire(guarding, "Agent", tool_input=sent("my-coder")) != {}
+    assert await fire(guarding, "Agent", tool_input=sent("MY_CODER")) != {}
+
+
+async def test_a_call_that_names_nobody_is_for_the_programs_default_role() -> None:
+    nameless = {"description": "d", "prompt": "p"}
+    assert await fire(isolate_guard(crew("coder")), "Agent", tool_input=nameless) == {}
+    guarding = isolate_guard(crew("general-purpose"))
+    assert await fire(guarding, "Agent", tool_input=nameless) == in_a_worktree(nameless)
+
+
+async def test_a_listener_that_raises_does_not_break_the_call() -> None:
+    def broken(_role: str, _description: str) -> None:
+        raise ZeroDivisionError
+
+    given = sent("coder")
+    guarding = isolate_guard(crew("coder"), on_inject=broken)
+    assert await fire(guarding, "Agent", tool_input=given) == in_a_worktree(given)
+    assert guarding.on_failure == "block"
+
+
+async def test_a_call_without_a_description_is_told_as_such() -> None:
+    told: list[Any] = []
+    guarding = isolate_guard(crew("coder"), on_inject=lambda *said: told.append(said))
+    await fire(guarding, "Agent", tool_input={"subagent_type": "coder"})
+    assert told == [("coder", None)]
+
+
+async def test_calls_at_once_get_their_worktrees_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "_APART", 3600)
+    guarding = isolate_guard(crew("coder", plain=("reader",)))
+    async with asyncio.TaskGroup() as group:
+        first, second = (group.create_task(_sent_through(guarding, "coder")) for _ in range(2))
+        other = group.create_task(_sent_through(guarding, "reader"))
+        await asyncio.wait({first, other})
+        assert not second.done()
+        second.cancel()
+
+
+async def _sent_through(guarding: HookMatcher, role: str) -> Mapping[str, Any]:
+    return await fire(guarding, "Agent", tool_input=sent(role))
+
+
+def test_a_copy_of_a_definition_has_lost_its_mark() -> None:
+    (agent,) = crew("coder").values()
+    assert not wants_isolation(dataclasses.replace(agent, prompt="other"))
+
+
+def test_a_workbench_isolates_only_where_a_role_is_marked(bench: Workbench) -> None:
+    assert matchers(workbench_hooks(bench, agents=crew("coder", plain=("reader",))))["PreToolUse"] == [
+        guard.HANDS_ON,
+        "Agent",
+    ]
+    alone = workbench_hooks(bench, agents=crew("coder"), delegate_only=False)
+    assert matchers(alone)["PreToolUse"] == ["Agent"]
+    assert matchers(workbench_hooks(bench, agents=crew(plain=("reader",))))["PreToolUse"] == [guard.HANDS_ON]
+    assert "PreToolUse" not in workbench_hooks(bench, agents={}, delegate_only=False)
 
 
 def test_the_mark_of_isolation_is_set_read_and_cleared() -> None:
