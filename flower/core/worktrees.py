@@ -1,16 +1,15 @@
 """Git worktrees for subagents: whether a folder can have them, and the one setting of the program that they need.
 
-The program makes them itself, for calls that `guard.isolate_guard` has marked. What it does (2.1.332, held by
-`tests/sdk/test_isolation_real.py`):
+The program makes them itself, for calls that `guard.isolate_guard` has marked. What to know (2.1.332; more of it in
+docs/decisions/isolation-in-worktrees.md):
 
 * A worktree lies in `<repository>/.claude/worktrees/agent-<agent id>`, on a branch `worktree-agent-<agent id>`, and is
   the subagent's working directory. `git status` of the main checkout shows `.claude/` as untracked.
-* It branches off the commit at HEAD if `settings` are given. Changes that are not committed are not in it.
-* The subagent's Write and Edit refuse paths in the main checkout, and its Bash refuses git there; other commands of its
-  Bash do reach it. The workbench can be written, since it lies outside.
-* Afterwards a worktree without a change is removed with its branch; one with a commit or a changed file stays, also
-  when the run is interrupted or fails. Files that git ignores do not count as a change. Place and branch stand at the
-  end of the report. Nobody merges or removes them but who is told to.
+* It branches off HEAD where `settings` are given. Changes that are not committed are not in it.
+* Writing files in the main checkout, and git there, are refused from inside; the workbench can be written.
+* Afterwards a worktree without a change is removed with its branch. One with a commit or a new or changed file stays,
+  also when the run is interrupted, and is named at the end of the report. Files that git ignores are lost.
+* Nobody merges or removes what stays but who is told to; what a killed run leaves is locked, for a person to look at.
 """
 
 from __future__ import annotations
