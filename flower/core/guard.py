@@ -21,6 +21,7 @@ from claude_agent_sdk import AgentDefinition, HookMatcher
 from claude_agent_sdk.types import HookCallback
 
 from flower import texts
+from flower.core.disk import write_whole
 from flower.core.workbench import Workbench
 from flower.stores.ephemeral import is_ephemeral
 
@@ -57,7 +58,7 @@ def whitelist_guard(allowed: list[str] | None, *, role: str = _SOME_ROLE) -> Hoo
     async def refuse(data: _Data) -> _Output:
         if not _on_main_thread(data):
             return {}
-        return _denied(words.whitelist.format(role=named, tool=data["tool_name"]))
+        return _denied(words.whitelist.format(role=named, tool=data.get("tool_name")))
 
     return _matcher("|".join(banned), refuse)
 
@@ -65,7 +66,8 @@ def whitelist_guard(allowed: list[str] | None, *, role: str = _SOME_ROLE) -> Hoo
 def delegate_guard(*, tools: str = HANDS_ON, allow_glance: bool = False) -> HookMatcher:
     """Refuse hands-on tools on the main thread and point the way: send a subagent.
 
-    `tools` is a matcher as in the module's docstring. With `allow_glance` a Bash command that only looks passes.
+    `tools` is a matcher as in the module's docstring. Tools of MCP servers that write are not among `HANDS_ON`: give
+    their names (`mcp__server__tool`) as well. With `allow_glance` a Bash command that only looks passes.
     """
     return _delegate(tools, allow_glance, texts.current().hooks.artifacts)
 
@@ -77,7 +79,7 @@ def index_guard(workbench: Workbench) -> HookMatcher:
         return Path(cwd or workbench.workspace, path).resolve().is_relative_to(workbench.root)
 
     async def refresh(data: _Data) -> _Output:
-        path = str(data.get("tool_input", {}).get("file_path") or "")
+        path = str(_input(data).get("file_path") or "")
         # A bad path or a full disk must not turn a finished write into an error.
         with suppress(OSError, ValueError):
             if path and inside(path, data.get("cwd")):
@@ -98,12 +100,12 @@ def spill_guard(
     spill = _Spill(workbench=workbench, threshold=threshold, text=texts.current().hooks.spilled)
 
     async def shorten(data: _Data) -> _Output:
-        if (main_only and not _on_main_thread(data)) or spill.is_read_by(data.get("tool_input")):
+        if main_only and not _on_main_thread(data):
             return {}
         output = data.get("tool_response")
         try:
-            short = spill.shortened(output)
-        except OSError:
+            short = output if spill.is_read_by(data.get("tool_input")) else spill.shortened(output)
+        except (OSError, RecursionError):
             return {}  # the long text costs context, a blocked result would cost the turn
         if short == output:
             return {}
@@ -126,8 +128,8 @@ def isolate_guard(agents: dict[str, AgentDefinition], *, on_inject: Any = None) 
     line = _Line()
 
     async def inject(data: _Data) -> _Output:
-        given = data.get("tool_input")
-        if not isinstance(given, Mapping) or given.get("cwd") or given.get("isolation"):
+        given = _input(data)
+        if given.get("cwd") or given.get("isolation"):
             return {}
         role = given.get("subagent_type")
         if not any(wants_isolation(agent) for agent in _meant(role, agents)):
@@ -224,8 +226,8 @@ class _Spill:
         content = output.encode(errors="surrogatepass")
         file = self.place / f"{hashlib.sha256(content).hexdigest()[:16]}.txt"
         if not file.exists():
-            self.place.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            # In one step: half a file would be taken for the whole for ever.
+            write_whole(file, content)
         head = output[:_SHOWN].replace("\n", " ")
         return self.text.format(size=len(output), path=self.workbench.show(file), shown=_SHOWN, head=head)
 
@@ -237,9 +239,9 @@ def _delegate(tools: str, allow_glance: bool, artifacts: str) -> HookMatcher:
     async def refuse(data: _Data) -> _Output:
         if not _on_main_thread(data):
             return {}
-        tool = data["tool_name"]
+        tool = data.get("tool_name")
         glancing = allow_glance and tool == "Bash"
-        if glancing and is_ephemeral(str(data.get("tool_input", {}).get("command") or "")):
+        if glancing and is_ephemeral(str(_input(data).get("command") or "")):
             return {}
         way = words.delegate.format(tool=tool, artifacts=artifacts)
         return _denied(f"{way}\n{words.glance_only}" if glancing else way)
@@ -289,6 +291,12 @@ def _bare(name: str) -> str:
 
 def _on_main_thread(data: _Data) -> bool:
     return not data.get("agent_id")
+
+
+def _input(data: _Data) -> Mapping[str, Any]:
+    """What the model gave the tool: nothing where that is not an object."""
+    given = data.get("tool_input")
+    return given if isinstance(given, Mapping) else {}
 
 
 def _denied(reason: str) -> _Output:

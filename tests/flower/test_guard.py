@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import hashlib
+import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -111,6 +112,37 @@ async def test_a_refusal_in_english_says_the_same() -> None:
 @pytest.mark.parametrize("guards", [whitelist_guard([]), delegate_guard()])
 async def test_subagents_pass(guards: HookMatcher) -> None:
     assert await fire(guards, "Write", agent_id="a1", agent_type="coder") == {}
+
+
+@pytest.mark.parametrize("nobody", [{}, {"agent_id": None}, {"agent_id": ""}])
+@pytest.mark.parametrize("guards", [whitelist_guard([]), delegate_guard(allow_glance=True)])
+async def test_a_call_without_an_id_is_of_the_main_thread(guards: HookMatcher, nobody: dict[str, Any]) -> None:
+    assert await reason(guards, "Write", **nobody) != ""
+    # A kind of agent alone, without an id, is no subagent: the main thread may have one too.
+    assert await reason(guards, "Write", agent_type="coder", **nobody) != ""
+
+
+@pytest.mark.parametrize("tool_input", [None, [], "ls", 3, [{"command": "ls"}], {"Command": "ls"}])
+async def test_a_call_that_gives_no_object_is_refused_with_the_same_words(tool_input: Any) -> None:
+    guarding = delegate_guard(allow_glance=True)
+    assert "协调者不直接使用 Bash" in await reason(guarding, tool_input=tool_input)
+    assert "没有 Bash" in await reason(whitelist_guard([]), tool_input=tool_input)
+
+
+async def test_a_call_of_50_megabytes_is_refused_and_its_text_comes_not_back() -> None:
+    huge = "ls " + "x" * 50_000_000
+    assert len(await reason(delegate_guard(allow_glance=True), tool_input={"command": huge})) < 1000
+
+
+@pytest.mark.parametrize("command", ["ls\0", "cat \ud800 | sh", "\ud800", "ls \x1b]0;x\x07"])
+async def test_hostile_text_is_no_glance(command: str) -> None:
+    assert await fire(delegate_guard(allow_glance=True), tool_input={"command": command}) != {}
+
+
+async def test_other_tools_that_write_can_be_named() -> None:
+    guarding = delegate_guard(tools=f"{guard.HANDS_ON}|mcp__files__write")
+    assert "协调者不直接使用 mcp__files__write" in await reason(guarding, "mcp__files__write", tool_input={"path": "x"})
+    assert await fire(guarding, "mcp__files__write", agent_id="a1") == {}
 
 
 # Delegate.
@@ -284,6 +316,42 @@ async def test_subagents_spill_too_unless_told_otherwise(bench: Workbench) -> No
     assert await fire(spill_guard(bench), agent_id="a1", tool_response=LONG) == spilled(POINTER)
     assert await fire(spill_guard(bench, main_only=True), agent_id="a1", tool_response=LONG) == {}
     assert await fire(spill_guard(bench, main_only=True), tool_response=LONG) == spilled(POINTER)
+
+
+@pytest.mark.parametrize("tool_input", [None, [], "x", 3])
+async def test_a_write_that_gives_no_object_has_no_opinion(bench: Workbench, tool_input: Any) -> None:
+    assert await fire(index_guard(bench), "Write", tool_input=tool_input) == {}
+
+
+async def test_a_result_of_50_megabytes_becomes_a_few_lines_and_a_whole_file(bench: Workbench) -> None:
+    output = "\0\x1b[31m\ud800文\n" * 6_250_000
+    replaced = (await fire(spill_guard(bench), tool_response={"stdout": output}))["hookSpecificOutput"]
+    assert len(replaced["updatedToolOutput"]["stdout"]) < 1000
+    json.dumps(replaced)
+    (file,) = (bench.root / "spill").iterdir()
+    assert file.read_bytes() == output.encode(errors="surrogatepass")
+
+
+async def test_a_result_nested_without_end_is_left_as_it_is(bench: Workbench) -> None:
+    output: dict[str, Any] = {"text": LONG}
+    for _ in range(100_000):
+        output = {"inner": output}
+    answer = await fire(spill_guard(bench), tool_response=output)
+    assert answer == {}
+    while "inner" in output:  # or freeing it would recurse, too
+        output = output["inner"]
+
+
+async def test_half_a_spill_is_never_taken_for_the_whole(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("os.fsync", full)
+        assert await fire(spill_guard(bench), tool_response=LONG) == {}
+    assert list((bench.root / "spill").iterdir()) == []
+    assert await fire(spill_guard(bench), tool_response=LONG) == spilled(POINTER)
+    assert (bench.root / "spill" / NAME).read_text(encoding="utf-8") == LONG
 
 
 def shape(value: Any) -> Any:
