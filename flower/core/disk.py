@@ -20,7 +20,7 @@ def write_whole(path: Path, content: str | bytes) -> Path:
         OSError: it could not be written; the file is as it was.
         UnicodeEncodeError: the text holds what UTF-8 cannot; the file is as it was.
     """
-    target = _real(path)
+    target = real(path)
     data = content.encode() if isinstance(content, str) else content
     target.parent.mkdir(parents=True, exist_ok=True)
     before = _look(target)
@@ -39,7 +39,22 @@ def write_whole(path: Path, content: str | bytes) -> Path:
     return target
 
 
-def _real(path: Path) -> Path:
+def read_whole(path: Path) -> bytes | None:
+    """The content of a file, None if there is none. Never waits for a pipe or a device.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    target = real(path)
+    return None if _look(target) is None else target.read_bytes()
+
+
+def real(path: Path) -> Path:
+    """The file that a path leads to through its links, whether it is there or not.
+
+    Raises:
+        OSError: the links lead in a circle.
+    """
     try:
         return path.resolve()
     except RuntimeError as err:  # how Python before 3.13 reports links that lead in a circle
@@ -50,7 +65,7 @@ def _look(target: Path) -> os.stat_result | None:
     """The file that is there, None if there is none.
 
     Raises:
-        OSError: it may not be replaced.
+        OSError: there is something that is no regular file.
     """
     try:
         found = target.stat()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from flower.texts import documents, hooks, human, isolation, rules, running, surroundings, workbench, workflow
+from flower.texts import bequest, documents, hooks, human, isolation, rules, running, surroundings, workbench, workflow
 
 __all__ = ["LANGUAGES", "Texts", "current", "of", "speaking"]
 
@@ -29,6 +29,7 @@ class Texts:
     language: str
     rules: rules.RuleTexts
     documents: documents.DocumentTexts
+    bequest: bequest.BequestTexts
     workbench: workbench.WorkbenchTexts
     hooks: hooks.HookTexts
     workflow: workflow.WorkflowTexts
@@ -43,6 +44,7 @@ _CATALOGUES = {
         language="zh",
         rules=rules.ZH,
         documents=documents.ZH,
+        bequest=bequest.ZH,
         workbench=workbench.ZH,
         hooks=hooks.ZH,
         workflow=workflow.ZH,
@@ -55,6 +57,7 @@ _CATALOGUES = {
         language="en",
         rules=rules.EN,
         documents=documents.EN,
+        bequest=bequest.EN,
         workbench=workbench.EN,
         hooks=hooks.EN,
         workflow=workflow.EN,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flower.core.disk import write_whole
+from flower.core.disk import read_whole, write_whole
 
 
 def test_a_text_that_cannot_be_encoded_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
 
 def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match="File exists|Not a directory"):
+    with pytest.raises(OSError, match=r"File exists|Not a directory"):
         write_whole(tmp_path / "file" / "a.md", "new")
 
 
@@ -89,3 +89,25 @@ def test_a_special_mode_is_kept_whatever_new_files_get(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o604
+
+
+def test_reading_a_file_that_is_not_there_gives_nothing(tmp_path: Path) -> None:
+    assert read_whole(tmp_path / "missing") is None
+    assert read_whole(tmp_path / "missing" / "deeper") is None
+
+
+def test_reading_gives_the_bytes_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"\xff\0")
+    (tmp_path / "link").symlink_to("real")
+    assert read_whole(tmp_path / "link") == b"\xff\0"
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        read_whole(tmp_path / "pipe")
+
+
+def test_reading_a_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        read_whole(tmp_path)

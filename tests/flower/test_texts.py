@@ -11,7 +11,18 @@ import pytest
 
 from flower import texts
 
-TOPICS = ("rules", "documents", "workbench", "hooks", "workflow", "human", "isolation", "running", "surroundings")
+TOPICS = (
+    "bequest",
+    "rules",
+    "documents",
+    "workbench",
+    "hooks",
+    "workflow",
+    "human",
+    "isolation",
+    "running",
+    "surroundings",
+)
 
 
 @pytest.fixture(autouse=True)
