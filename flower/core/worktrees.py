@@ -30,7 +30,7 @@ _PATIENCE = 10
 
 # Where a git hook or an alias started us, these would lead away from the folder in question. The program never sees
 # them either: they are not on the list of `child`.
-_MISLEADING = (
+MISLEADING = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"),
     *("GIT_NAMESPACE", "GIT_CEILING_DIRECTORIES"),
 )
@@ -83,7 +83,7 @@ def _ask(program: str, folder: Path, *question: str) -> tuple[str | None, str]:
             timeout=_PATIENCE,
             check=False,
             stdin=subprocess.DEVNULL,
-            env=without(_MISLEADING),
+            env=without(MISLEADING),
         )
     except subprocess.TimeoutExpired:
         return None, texts.current().isolation.silent.format(limit=_PATIENCE)

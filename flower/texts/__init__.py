@@ -13,7 +13,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from flower.texts import bequest, documents, hooks, human, isolation, rules, running, surroundings, workbench, workflow
+from flower.texts import (
+    bequest,
+    documents,
+    hooks,
+    human,
+    isolation,
+    rules,
+    running,
+    surroundings,
+    updates,
+    workbench,
+    workflow,
+)
 
 __all__ = ["LANGUAGES", "Texts", "current", "of", "speaking"]
 
@@ -37,6 +49,7 @@ class Texts:
     isolation: isolation.IsolationTexts
     running: running.RunningTexts
     surroundings: surroundings.SurroundingTexts
+    updates: updates.UpdateTexts
 
 
 _CATALOGUES = {
@@ -52,6 +65,7 @@ _CATALOGUES = {
         isolation=isolation.ZH,
         running=running.ZH,
         surroundings=surroundings.ZH,
+        updates=updates.ZH,
     ),
     "en": Texts(
         language="en",
@@ -65,6 +79,7 @@ _CATALOGUES = {
         isolation=isolation.EN,
         running=running.EN,
         surroundings=surroundings.EN,
+        updates=updates.EN,
     ),
 }
 
