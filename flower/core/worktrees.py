@@ -9,7 +9,8 @@ docs/decisions/isolation-in-worktrees.md):
 * Writing files in the main checkout, and git there, are refused from inside; the workbench can be written.
 * Afterwards a worktree without a change is removed with its branch. One with a commit or a new or changed file stays,
   also when the run is interrupted, and is named at the end of the report. Files that git ignores are lost.
-* Nobody merges or removes what stays but who is told to; what a killed run leaves is locked, for a person to look at.
+* Nobody merges or removes what stays but who is told to. What a killed or interrupted run leaves may be locked by a
+  process that is gone: `git worktree unlock`, then `remove`.
 """
 
 from __future__ import annotations

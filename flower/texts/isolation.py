@@ -72,6 +72,7 @@ ZH = IsolationTexts(
         "主工作区里原来没提交的改动不是你的,不要动、不要提交、不要 stash,"
         "也不要 `git add -A`(会把 `.claude/worktrees` 加进去)。"
         "分支确实并进来了,才 `git worktree remove` 它的 worktree、`git branch -d` 它的分支,一律不加 --force。"
+        "标着 locked、而写明的 pid 已经不在了的,先 `git worktree unlock`。"
     ),
 )
 
@@ -129,6 +130,7 @@ EN = IsolationTexts(
         "conflicts by what both sides meant, and verify once at the end. Changes in the main checkout that were not "
         "committed before are not yours: do not touch, commit or stash them, and never "
         "`git add -A` there: it would add `.claude/worktrees`. Only when a branch really is merged, "
-        "`git worktree remove` its worktree and `git branch -d` the branch, never with --force."
+        "`git worktree remove` its worktree and `git branch -d` the branch, never with --force. "
+        "`git worktree unlock` one first that is locked by a pid that is gone."
     ),
 )

@@ -279,7 +279,7 @@ async def test_an_interrupt_leaves_half_done_work_where_the_next_can_find_it(hom
         (place,) = repo.worktrees().values()
         assert place in here.results("main")[-1]
     assert sorted(git(Path(place), "ls-files", "--cached", "--others").split()) == ["base.txt", "half.txt"]
-    assert "locked" not in repo.git("worktree", "list", "--porcelain")
+    # Whether it is still locked is left open: the program may not have come to it.
 
 
 async def test_outside_a_repository_the_tools_own_error_reaches_the_model_and_the_run_goes_on(home: Path) -> None:
