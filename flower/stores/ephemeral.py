@@ -10,6 +10,9 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
+# Nobody looks with more; the patterns below take their time with what was made to keep them busy.
+_LONGEST = 4000
+
 _SUBSTITUTION = re.compile(r"\$\(|`|<\(|>\(")
 
 # Forms that change something, wherever they stand.
@@ -30,9 +33,6 @@ _SEPARATOR = re.compile(r"&&|\|\||[;|\n]")
 _DEFINES_FUNCTION = re.compile(r"\s*[\w-]+\s*\(\s*\)")
 # A NUL is left out or ends the argument, depending on who gets it, so the text is not what will be run.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-
-_LONGEST = 4000
-"""Characters. Nobody glances with more, and some of the patterns need the square of a line's length."""
 
 
 def is_ephemeral(cmd: str) -> bool:
@@ -148,9 +148,9 @@ def _type(args: Sequence[str]) -> bool:
 
 _SED_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\]|\\.)*/I?)"
 _SED_COMMAND = re.compile(
-    rf"\s*(?:{_SED_ADDRESS}(?:\s*,\s*(?:{_SED_ADDRESS}|[+~]\d+))?)?\s*!?\s*"
-    r"(?:[pPdDqQ=lnNgGhHxzF]|s(?P<mark>[^\w\s\\])(?:\\.|(?!(?P=mark))[^\\])*(?P=mark)(?:\\.|(?!(?P=mark))[^\\])*(?P=mark)[gpiIMm\d]*"
-    r"|y(?P<sign>[^\w\s\\])(?:\\.|(?!(?P=sign))[^\\])*(?P=sign)(?:\\.|(?!(?P=sign))[^\\])*(?P=sign))\s*"
+    rf"\s*(?:{_SED_ADDRESS}(?:\s*,\s*(?:{_SED_ADDRESS}|[+~]\d+))?\s*)?(?:!\s*)?"
+    r"(?:[pPdDqQ=lnNgGhHxzF]|s(?P<mark>[^\w\s\\])(?:\\.|(?!(?P=mark))[^\\\n])*(?P=mark)(?:\\.|(?!(?P=mark))[^\\\n])*(?P=mark)[gpiIMm\d]*"
+    r"|y(?P<sign>[^\w\s\\])(?:\\.|(?!(?P=sign))[^\\\n])*(?P=sign)(?:\\.|(?!(?P=sign))[^\\\n])*(?P=sign))\s*"
 )
 _SED_OPTION = re.compile(
     r"-(?P<flags>[nErsuz]*)(?:e(?P<short>.*))?|--(?:quiet|silent|regexp-extended|separate|unbuffered|null-data|posix)"

@@ -21,6 +21,7 @@ from flower.texts import (
     isolation,
     rules,
     running,
+    stores,
     surroundings,
     updates,
     workbench,
@@ -48,6 +49,7 @@ class Texts:
     human: human.HumanTexts
     isolation: isolation.IsolationTexts
     running: running.RunningTexts
+    stores: stores.StoreTexts
     surroundings: surroundings.SurroundingTexts
     updates: updates.UpdateTexts
 
@@ -64,6 +66,7 @@ _CATALOGUES = {
         human=human.ZH,
         isolation=isolation.ZH,
         running=running.ZH,
+        stores=stores.ZH,
         surroundings=surroundings.ZH,
         updates=updates.ZH,
     ),
@@ -78,6 +81,7 @@ _CATALOGUES = {
         human=human.EN,
         isolation=isolation.EN,
         running=running.EN,
+        stores=stores.EN,
         surroundings=surroundings.EN,
         updates=updates.EN,
     ),

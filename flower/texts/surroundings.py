@@ -47,8 +47,6 @@ class SurroundingTexts:
     """Placeholder: count."""
     resume: str
     """Said to a session that goes on after a failure; holds no detail of it, on purpose."""
-    orphan: str
-    """Stands for the result of a tool call that was cut."""
 
 
 ZH = SurroundingTexts(
@@ -78,7 +76,6 @@ ZH = SurroundingTexts(
     seconds="{count} 秒",
     minutes="{count} 分钟",
     resume=("上一轮在中途被打断,没有跑完。检查一下工作台里已经落盘的东西,从中断处接着做,不要重头来过。"),
-    orphan="[这一步被打断了,没有结果。需要的话重做。]",
 )
 
 EN = SurroundingTexts(
@@ -111,5 +108,4 @@ EN = SurroundingTexts(
         "The last turn was cut short and did not finish. Look at what is already in the workbench, "
         "go on from where it stopped, and do not start over."
     ),
-    orphan="[This step was cut and has no result. Do it again if it is needed.]",
 )

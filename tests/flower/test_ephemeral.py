@@ -350,3 +350,11 @@ def test_good_parts_make_a_good_line(parts: list[str], separator: str) -> None:
 def test_no_text_makes_it_fail_and_a_redirection_never_passes(command: str) -> None:
     if is_ephemeral(command):
         assert not set(command) & set("<>&`")
+
+
+@pytest.mark.parametrize("unit", ["\\", "a\\", " ", "git ", "[a", "(", "{1,"])
+def test_a_command_made_to_keep_us_busy_is_no_look(unit: str) -> None:
+    """Answers at once; the pattern for sed once took for ever over forty backslashes. The test's time-out holds it."""
+    for script in ("s/{}", "/{}", "1{}", "y/{}"):
+        assert not is_ephemeral(f"sed -n '{script.format(unit * 1000)}'")
+    assert not is_ephemeral("ls " + "x" * 50_000_000)

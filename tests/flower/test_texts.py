@@ -21,7 +21,9 @@ TOPICS = (
     "human",
     "isolation",
     "running",
+    "stores",
     "surroundings",
+    "updates",
 )
 
 
