@@ -13,7 +13,7 @@ import pytest
 from claude_agent_sdk import ClaudeAgentOptions
 
 from flower import AgentSpec, Runtime, StepResult, Workbench, coordinator, starter_flow, worker
-from flower.core import attempt, worktrees
+from flower.core import attempt
 from flower.testing import RecordingSink
 from tests.fakes.repository import Repository, git, repository
 from tests.sdk.stage import LOOP, Stage, cut, stage
@@ -23,11 +23,11 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
 MODEL = "claude-haiku-5-5"
 
 
-class OffHead(Runtime):
-    """A runtime that gives the program the setting of `worktrees`."""
+class Bare(Runtime):
+    """A runtime that keeps the setting of `worktrees` to itself."""
 
     def _client(self, options: ClaudeAgentOptions) -> attempt.Client:
-        options.settings = worktrees.settings(options.agents)
+        options.settings = None
         return super()._client(options)
 
 
@@ -211,7 +211,7 @@ async def test_an_unmarked_role_and_a_call_without_a_role_stay_in_the_main_check
 # What they branch off.
 
 
-@pytest.mark.parametrize(("runtime", "newest"), [(Runtime, "theirs.txt"), (OffHead, "mine.txt")])
+@pytest.mark.parametrize(("runtime", "newest"), [(Bare, "theirs.txt"), (Runtime, "mine.txt")])
 async def test_with_the_setting_a_worktree_branches_off_head_and_without_off_the_remote(
     home: Path, repo: Repository, runtime: type[Runtime], newest: str
 ) -> None:
@@ -228,14 +228,14 @@ async def test_with_the_setting_a_worktree_branches_off_head_and_without_off_the
         await here.run()
         assert here.results("base")[0].split() == sorted(["base.txt", newest])
     # Without it the program has also asked the remote.
-    assert (repo.git("rev-parse", "origin/main") != base) is (runtime is Runtime)
+    assert (repo.git("rev-parse", "origin/main") != base) is (runtime is Bare)
 
 
 async def test_changes_that_are_not_committed_are_not_in_a_worktree(home: Path, repo: Repository) -> None:
     (repo.path / "base.txt").write_text("changed")
     (repo.path / "new.txt").write_text("new")
     parts = {"base": sub("base", bash("cat *")), "main": main(send("base"))}
-    async with scene(home, OffHead, **parts) as here:
+    async with scene(home, **parts) as here:
         await here.run()
         assert here.results("base") == ["base"]
 
@@ -331,7 +331,7 @@ async def test_the_crew_of_the_starter_flow_brings_the_work_of_two_back_into_the
         "next": sub("next", bash("ls")),
         "main": main([send("left"), send("right")], send("merging", role="merger"), send("next")),
     }
-    async with scene(home, OffHead, **parts) as here:
+    async with scene(home, **parts) as here:
         await here.run(spec)
         assert here.results("next") == ["base.txt\nleft.txt\nright.txt"]
     assert sorted(path.name for path in repo.path.iterdir()) == [".claude", ".git", "base.txt", "left.txt", "right.txt"]
