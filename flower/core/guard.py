@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
@@ -31,6 +32,9 @@ BULKY = "Bash|Read|Grep|Glob|WebFetch|WebSearch"
 
 _SOME_ROLE = "这个角色"
 _SHOWN = 400
+_SPILL_NAME = re.compile(r"(?<![\w.-])[0-9a-f]{16}\.txt(?![\w.-])")
+_NAMED_WITHIN = 10_000
+"""Characters of a tool's input in which the name of a file is looked for."""
 _MARK = "_flower_isolate"
 _DEFAULT_ROLE = "general-purpose"
 """Whom the program sends when a call names nobody; a spec may define this role itself."""
@@ -210,9 +214,17 @@ class _Spill:
         return self.workbench.root / "spill"
 
     def is_read_by(self, tool_input: Any) -> bool:
-        """Both forms count: the pointer shows a relative path inside the workspace (D11)."""
-        names = {str(self.place), self.workbench.show(self.place)}
-        return any(name in text for text in _strings(tool_input) for name in names)
+        """Whether a call points into the directory, by a path in any form.
+
+        The pointer shows an absolute path or one relative to the workspace (D11). From elsewhere it is written in other
+        ways (`cd .flower && cat spill/…`, `../.flower-ws/spill/…`): then the file's own name tells.
+        """
+        paths = {str(self.place), self.workbench.show(self.place)}
+        given = list(_strings(tool_input))
+        if any(path in text for text in given for path in paths):
+            return True
+        names = {name for text in given for name in _SPILL_NAME.findall(text[:_NAMED_WITHIN])}
+        return any((self.place / name).exists() for name in names)
 
     def shortened(self, output: Any) -> Any:
         """Long strings replaced, at any depth of nested dicts. What may hold an image stays: lists, and base64."""

@@ -306,6 +306,23 @@ async def test_reading_a_spill_passes_or_it_would_spill_for_ever(bench: Workbenc
     assert await fire(spill_guard(bench), "Read", tool_input=given, tool_response=LONG) == {}
 
 
+@pytest.mark.parametrize(
+    "command", ["cd .flower && cat spill/{name}", "cat ../ws/.flower/./spill/{name}|head", "cat '{name}'"]
+)
+async def test_a_spill_is_known_by_its_name_from_wherever_it_is_read(bench: Workbench, command: str) -> None:
+    await fire(spill_guard(bench), tool_response=LONG)
+    asked = {"command": command.format(name=NAME)}
+    assert await fire(spill_guard(bench), tool_input=asked, tool_response=LONG) == {}
+
+
+@pytest.mark.parametrize(
+    "command", ["cat 0123456789abcdef.txt", f"cat {NAME}x", f"cat x{NAME}", f"cat {NAME}.gz", "x" * 20_000 + f" {NAME}"]
+)
+async def test_what_only_looks_like_a_spill_is_cut_as_any_other(bench: Workbench, command: str) -> None:
+    await fire(spill_guard(bench), tool_response=LONG)
+    assert await fire(spill_guard(bench), tool_input={"command": command}, tool_response=LONG) == spilled(POINTER)
+
+
 async def test_an_external_workbench_shows_its_spills_by_absolute_path(tmp_path: Path) -> None:
     bench = Workbench(tmp_path / "ws", home=tmp_path / "elsewhere").ensure()
     replaced = (await fire(spill_guard(bench), tool_response=LONG))["hookSpecificOutput"]["updatedToolOutput"]
