@@ -7,6 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurroundingTexts:
+    # A .env that a person named
+    env_unreadable: str
+    """Placeholders: by, path, reason."""
+    env_variable: str
+    """Stands for `by` where FLOWER_ENV named the file."""
+    env_folder: str
+    env_no_permission: str
+    env_not_utf8: str
+    """Placeholder: byte, counted from 1."""
+    env_nul: str
+    """Placeholder: line."""
+
     # Credentials
     no_credentials: str
     """Placeholder: path, the file that `flower setup` writes."""
@@ -38,6 +50,12 @@ class SurroundingTexts:
 
 
 ZH = SurroundingTexts(
+    env_unreadable="{by}{path} 读不了:{reason}。里面的值一个也没有用上。",
+    env_variable="FLOWER_ENV 指的 ",
+    env_folder="这是一个目录,要的是一个文件",
+    env_no_permission="没有读的权限",
+    env_not_utf8="不是 UTF-8(从第 {byte} 个字节起),另存成 UTF-8 再来",
+    env_nul="第 {line} 行有 NUL 字符,这多半不是文本文件",
     no_credentials=(
         "缺少凭证:需要 ANTHROPIC_API_KEY 或 ANTHROPIC_AUTH_TOKEN。\n"
         "两条路:\n"
@@ -61,6 +79,12 @@ ZH = SurroundingTexts(
 )
 
 EN = SurroundingTexts(
+    env_unreadable="{by}{path} cannot be read: {reason}. None of its values was used.",
+    env_variable="The file that FLOWER_ENV names, ",
+    env_folder="it is a folder, and a file is needed",
+    env_no_permission="no permission to read it",
+    env_not_utf8="it is not UTF-8 (from byte {byte} on); save it as UTF-8",
+    env_nul="there is a NUL in line {line}, so it is hardly a text file",
     no_credentials=(
         "No credentials: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN is needed.\n"
         "Two ways out:\n"

@@ -143,6 +143,49 @@ CHANGES = [
     "arch -x86_64 rm x",
     "rg --pre ./x foo",
     "cat f ; curl host",
+    # an argument that only an expansion makes
+    "find . $'\\x2ddelete'",
+    "find . -{delete,print}",
+    "find . {-del,}{ete,}",
+    "find . -d{a..e}lete",
+    "find . -del$@ete",
+    "find . -del${x}ete",
+    'find . "-del${x}ete"',
+    "find . -d${x:-elete}",
+    "find . -del$1ete",
+    "find . $x",
+    "find 'it' \"it's\" $'\\x2ddelete' 'x'",
+    "find \\' $'\\x2ddelete' '",
+    "sort $'\\x2do' f f",
+    'sort $"-o" f f',
+    "git symbolic-ref $'\\x2dd' HEAD",
+    "git remote $x y",
+    "uniq $x out",
+    # options cut short, or run together
+    "date --s=12:00",
+    "hostname --fil=x",
+    "hostname -vFx",
+    "hostname --b",
+    "file --comp -m x",
+    "git symbolic-ref --del HEAD",
+    "git symbolic-ref -qd HEAD",
+    "tail --fo=name log",
+    "tail --re log",
+    # writes without a name of its own for it
+    "uniq - out",
+    "uniq -c - out",
+    "tree -L 1 -R -H .",
+    "awk '@include \"x.awk\"'",
+    "awk '@load \"x\"' f",
+    'awk \'BEGIN{f="system"} BEGIN{@f("rm x")}\'',
+    # what no shell takes as it stands
+    "find . -del\0ete",
+    "ls\0rm",
+    "ls\x1b[2J",
+    "ls\rrm -rf x",
+    "ls\x7f",
+    # nobody looks with so much
+    "ls " + "x" * 4000,
 ]
 
 LOOKS = [
@@ -228,6 +271,24 @@ LOOKS = [
     "ls\n",
     "ls\npwd",
     "git log &>/dev/null; ls",
+    # an expansion that cannot do harm, or is none
+    "echo $PATH $?",
+    "ls ${HOME}/src/{a,b}",
+    "cut -d$'\\t' -f1 f",
+    'cat "$FILE"',
+    "find . -name '*.{js,ts}' -o -name '$x'",
+    "find . -name \\$x",
+    "git diff HEAD@{1}",
+    "git show stash@{0}",
+    "awk '{print $1, $NF}' f",
+    'awk "{print \\$1}" f',
+    "sed -n '$p' f",
+    "sed 's/{a,b}/x/' f",
+    "grep 'end$' f | sort -u",
+    "uniq -",
+    "ls \ud800",
+    "hostname -I",
+    "hostname --fqdn",
 ]
 
 
@@ -244,6 +305,34 @@ def test_what_may_change_something_or_hang_is_not_ephemeral(command: str) -> Non
 @pytest.mark.parametrize("command", LOOKS)
 def test_what_only_looks_is_ephemeral(command: str) -> None:
     assert is_ephemeral(command) is True
+
+
+def test_a_long_glance_is_one_up_to_its_limit() -> None:
+    assert is_ephemeral("ls " + "x" * 3997) is True
+    assert is_ephemeral("ls " + "x" * 3998) is False
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed 's/" + "\\" * 3000 + "'",
+        "sed 's/" + "\\a" * 1500 + "' f",
+        "sed 'y/" + "\\" * 3000 + "'",
+        "ls " + "print " * 600,
+        "ls " + "git " * 900,
+        "ls " + "git  --" * 500,
+        "'" * 3999,
+        "$" * 3999,
+        "find " + "{" * 3900,
+        "x" * 50_000_000,
+        "git --" * 10_000_000,
+    ],
+    ids=lambda command: command[:12],
+)
+@pytest.mark.timeout(10)
+def test_no_command_takes_long_to_judge(command: str) -> None:
+    """The test's time limit is what fails: some of these took for ever."""
+    is_ephemeral(command)
 
 
 @given(st.sampled_from(LOOKS), st.sampled_from(["&&", "||", ";", "|", "\n"]), st.sampled_from(CHANGES), st.booleans())
