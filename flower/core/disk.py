@@ -18,10 +18,10 @@ def write_whole(path: Path, content: str | bytes) -> Path:
 
     Raises:
         OSError: it could not be written; the file is as it was.
-        UnicodeEncodeError: the text holds what UTF-8 cannot; the file is as it was.
     """
     target = real(path)
-    data = content.encode() if isinstance(content, str) else content
+    # Half of a surrogate pair, which UTF-8 cannot hold, must not cost the file; in JSON its escape is right as it is.
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     target.parent.mkdir(parents=True, exist_ok=True)
     before = _look(target)
     draft = target.parent / f".{secrets.token_hex(8)}.tmp"

@@ -1,7 +1,7 @@
 """Git worktrees for subagents: whether a folder can have them, and the one setting of the program that they need.
 
 The program makes them itself, for calls that `guard.isolate_guard` has marked. What to know (2.1.332; more of it in
-docs/decisions/isolation-in-worktrees.md):
+docs/decisions/0014):
 
 * A worktree lies in `<repository>/.claude/worktrees/agent-<agent id>`, on a branch `worktree-agent-<agent id>`, and is
   the subagent's working directory. `git status` of the main checkout shows `.claude/` as untracked.

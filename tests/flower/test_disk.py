@@ -8,12 +8,10 @@ import pytest
 from flower.core.disk import read_whole, write_whole
 
 
-def test_a_text_that_cannot_be_encoded_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
+def test_half_of_a_pair_does_not_cost_the_file(tmp_path: Path) -> None:
     target = tmp_path / "a.md"
-    target.write_text("old", encoding="utf-8")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(target, "\ud800")
-    assert target.read_text(encoding="utf-8") == "old"
+    write_whole(target, "a\ud800b")
+    assert target.read_text(encoding="utf-8") == "a\\ud800b"
     assert [path.name for path in tmp_path.iterdir()] == ["a.md"]
 
 
