@@ -203,15 +203,14 @@ def _compare_method(node: Function, real: type) -> None:
 
 
 def _compare_value(node: ast.Assign | ast.AnnAssign, home: Any) -> None:
-    found = getattr(home, _named(node))
-    if node.value is not None:
-        assert found == _value(node.value)
-        assert type(found) is type(_value(node.value))
-        return
-    assert isinstance(node, ast.AnnAssign)
-    wanted = {"str": str, "ClassVar[str]": str, "Path": Path}[ast.unparse(node.annotation)]
-    assert isinstance(found, wanted)
-    assert found not in ("", Path())
+    found, value = getattr(home, _named(node)), node.value
+    if value is not None:
+        assert found == _value(value)
+        assert type(found) is type(_value(value))
+    elif isinstance(node, ast.AnnAssign):
+        wanted = {"str": str, "ClassVar[str]": str, "Path": Path}[ast.unparse(node.annotation)]
+        assert isinstance(found, wanted)
+        assert found not in ("", Path())
 
 
 # -- the names ----------------------------------------------------------------------------------------------------
