@@ -208,7 +208,7 @@ def _compare_value(node: ast.Assign | ast.AnnAssign, home: Any) -> None:
         assert found == _value(value)
         assert type(found) is type(_value(value))
     elif isinstance(node, ast.AnnAssign):
-        wanted = {"str": str, "ClassVar[str]": str, "Path": Path}[ast.unparse(node.annotation)]
+        wanted: Any = {"str": str, "ClassVar[str]": str, "Path": Path}[ast.unparse(node.annotation)]
         assert isinstance(found, wanted)
         assert found not in ("", Path())
 
