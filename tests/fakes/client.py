@@ -24,7 +24,8 @@ class Own:
     turns: int = 1
     is_error: bool = False
     subtype: str = "success"
-    session: str = "S"
+    session: str | None = "S"
+    """None: the session that the attempt is in."""
     status: int | None = None
     errors: tuple[str, ...] = ()
     reason: str = "completed"
@@ -37,7 +38,7 @@ class Until:
         self.event = asyncio.Event()
 
 
-ABORTED = Own(is_error=True, subtype="error_during_execution", reason="aborted_tools", total=None)
+ABORTED = Own(is_error=True, subtype="error_during_execution", reason="aborted_tools", total=None, session=None)
 """What the program says after an interrupt; without a cost, so that tests need not reckon with it."""
 
 Item = Message | Own | Exception | Until | Callable[[], object]
@@ -51,14 +52,14 @@ def say(text: str, **kw: Any) -> AssistantMessage:
     return AssistantMessage(content=[TextBlock(text)], model=kw.pop("model", "m"), **kw)
 
 
-def result(own: Own, uuids: list[str] | None) -> ResultMessage:
+def result(own: Own, uuids: list[str] | None, session: str = "S") -> ResultMessage:
     return ResultMessage(
         subtype=own.subtype,
         duration_ms=1,
         duration_api_ms=1,
         is_error=own.is_error,
         num_turns=own.turns,
-        session_id=own.session,
+        session_id=own.session or session,
         total_cost_usd=own.total,
         errors=list(own.errors) or None,
         api_error_status=own.status,
@@ -97,7 +98,7 @@ class ScriptedClient:
         self.prompts += [each async for each in prompt]
 
     async def receive_messages(self) -> AsyncIterator[Message]:
-        uuids = [self.prompts[0]["uuid"]]
+        uuids, session = [self.prompts[0]["uuid"]], self.options.resume or "S"
         for item in self.script:
             if isinstance(item, Until):
                 await self._first(item.event, self._cut)
@@ -106,12 +107,14 @@ class ScriptedClient:
             elif isinstance(item, Exception):
                 raise item
             elif isinstance(item, Own):
-                yield result(item, uuids)
+                yield result(item, uuids, session)
             elif callable(item):
                 item()
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
             else:
+                if isinstance(item, SystemMessage):
+                    session = item.data.get("session_id", session)
                 yield item
             if self._cut.is_set():
                 break
@@ -120,7 +123,7 @@ class ScriptedClient:
         if self.after_cut is None:
             await asyncio.Event().wait()
         else:
-            yield result(self.after_cut, [])
+            yield result(self.after_cut, [], session)
 
     async def interrupt(self) -> None:
         self.interrupts += 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from claude_agent_sdk import AssistantMessage, ProcessError, TextBlock, ToolUseBlock, UserMessage
+from claude_agent_sdk import AssistantMessage, ProcessError, TextBlock, ToolUseBlock
 
 from flower import texts
 from flower.core.agent import AgentSpec
@@ -429,19 +429,6 @@ async def test_a_sink_that_raises_fails_the_attempt_and_the_program_is_stopped(m
     assert (runtime.clients[0].interrupts, runtime.clients[0].closed) == (1, True)
 
 
-async def test_a_sink_that_raises_at_a_retry_is_its_callers_business(make: Make) -> None:
-    runtime = make([init(), lost(), Own(is_error=True)])
-
-    def broken(event: Event) -> None:
-        if event.kind == "retry":
-            raise ValueError("no screen")
-
-    with pytest.raises(ValueError, match="no screen"):
-        await runtime.run(SPEC, "go", on_event=broken)
-    assert [row["error"] for row in rows(runtime)] == ["API Error: ECONNRESET"]
-    assert runtime.current is None
-
-
 async def test_a_folder_that_cannot_be_written_fails_the_attempt(make: Make, tmp_path: Path) -> None:
     runtime = make(resilience=False, workbench=Workbench(tmp_path / "ws"))
     assert runtime.workbench is not None
@@ -528,27 +515,6 @@ async def test_a_budget_that_is_raised_lets_the_next_step_run(make: Make) -> Non
 # -- interrupts ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "line", "prompt"),
-    [
-        ("not the Makefile", "已打断,带着你的话续跑", WITH_WORDS.format(words="not the Makefile")),
-        ("", "已打断,继续跑", PLAIN),
-    ],
-)
-async def test_an_interrupt_cuts_at_the_next_message_and_the_same_session_goes_on(
-    make: Make, words: str, line: str, prompt: str
-) -> None:
-    runtime = make([init(), say("seen"), lambda: runtime.interrupt(words), say("unseen"), Until()], [init(), Own()])
-    events: list[Event] = []
-    step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert runtime.resumed == [None, "S"]
-    assert runtime.prompts == ["go", prompt]
-    assert runtime.clients[0].interrupts == 1
-    assert told(events, "text") == ["seen"]
-    assert told(events, "retry") == [line]
-    assert (step.ok, step.attempts, step.resumed, step.error) == (True, 1, True, None)
-
-
 async def test_an_interrupt_now_does_not_wait_for_a_message(make: Make) -> None:
     runtime = make([init(), call(), lambda: runtime.interrupt("x", now=True), Until()], [init(), Own()])
     async with asyncio.timeout(WAIT):
@@ -556,44 +522,11 @@ async def test_an_interrupt_now_does_not_wait_for_a_message(make: Make) -> None:
     assert runtime.clients[0].interrupts == 1
 
 
-async def test_an_interrupt_comes_from_any_thread(make: Make) -> None:
-    runtime = make([init(), Until()], [init(), Own()])
-
-    def person(event: Event) -> None:
-        if event.kind == "system" and len(runtime.clients) == 1:
-            asyncio.get_running_loop().run_in_executor(None, lambda: runtime.interrupt("x", now=True))
-
-    async with asyncio.timeout(WAIT):
-        assert (await runtime.run(SPEC, "go", on_event=person)).ok
-
-
-@pytest.mark.parametrize("now", [False, True])
-async def test_an_interrupt_before_the_start_waits_for_a_session(make: Make, now: bool) -> None:
-    runtime = make([UserMessage(content="no session yet"), init(), Until()], [init(), Own()])
-    runtime.interrupt("early", now=now)
-    events: list[Event] = []
-    async with asyncio.timeout(WAIT):
-        step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert (step.ok, step.session_id) == (True, "S")
-    assert told(events, "prompt") == ["no session yet"]
-    assert runtime.prompts[1] == WITH_WORDS.format(words="early")
-
-
 async def test_the_cost_of_a_cut_attempt_is_booked(make: Make) -> None:
     runtime = make([init(), call(), lambda: runtime.interrupt("x", now=True), Until()], [init(), Own(total=0.75)])
     runtime.after_cut = Own(total=0.5, turns=2, is_error=True, subtype="error_during_execution")
     step = await runtime.run(SPEC, "go")
     assert (step.cost_usd, step.num_turns) == (0.75, 3)
-
-
-async def test_words_win_over_a_result_that_comes_in_the_same_instant_and_it_is_booked(make: Make) -> None:
-    runtime = make([init(), lambda: runtime.interrupt("more"), Own(total=0.5)], [init(), Own(total=0.5)])
-    events: list[Event] = []
-    step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert runtime.prompts[1] == WITH_WORDS.format(words="more")
-    assert step.cost_usd == 0.5
-    assert told(events, "result") == ["success", "success"]
-    assert runtime.clients[0].interrupts == 0
 
 
 async def test_a_program_that_never_answers_a_cut_is_left_after_a_bound(

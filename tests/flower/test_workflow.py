@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from flower.core.agent import AgentSpec
 from flower.core.events import Event
-from flower.core.human import HumanChannel
 from flower.core.runtime import Runtime, StepResult
 from flower.workflow.base import Ctx, Step, StepAbort, StepEnded, Workflow
 from tests.fakes.runtime import FakeRuntime, LastingRuntime, Said
@@ -55,14 +54,6 @@ async def test_what_a_gate_raises_goes_through() -> None:
 
     with pytest.raises(ZeroDivisionError):
         await Workflow([step(gate=broken)]).run(FakeRuntime(["x"]))
-
-
-async def test_what_a_sink_raises_about_a_step_goes_through() -> None:
-    def broken(_event: Event) -> None:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        await Workflow([step()]).run(FakeRuntime(["x"]), on_event=broken)
 
 
 # The way through.
@@ -136,19 +127,6 @@ async def test_what_a_failed_step_leaves(on_fail: str, left: str | None, failed_
     assert ctx.get("_failed_at") == failed_at
     assert ("b" in ctx) is goes_on
     assert ctx["_results"]["a"].error == "it broke"
-
-
-async def test_each_step_that_ran_is_reported_once_with_its_last_result() -> None:
-    seen: list[tuple[str, str, bool]] = []
-    runtime = FakeRuntime([Said("1", ok=False), "2", Said("3", ok=False)])
-
-    def note(step: Step, result: StepResult) -> None:
-        assert flow.context["_results"][step.name] is result
-        seen.append((step.name, result.text, result.ok))
-
-    flow = Workflow([step("a", retries=2), step("b", on_fail="skip")])
-    await flow.run(runtime, on_step=note)
-    assert seen == [("a", "2", True), ("b", "3", False)]
 
 
 async def test_a_gate_is_asked_once_about_each_good_result_and_never_about_a_bad_one() -> None:
@@ -302,33 +280,6 @@ async def test_a_good_second_run_is_not_called_failed_for_the_first() -> None:
     assert (await flow.run(FakeRuntime(["fine"]))).get("_failed_at") is None
     flow.context["_aborted"] = "no use"
     assert "_aborted" not in await flow.run(FakeRuntime(["fine"]))
-
-
-# The channel.
-
-
-async def test_a_channel_without_a_sink_gets_the_workflows() -> None:
-    def sink(_event: Event) -> None: ...
-
-    channel = HumanChannel()
-    await Workflow([step()], channel=channel).run(FakeRuntime(["x"]), on_event=sink)
-    assert channel.on_event is sink
-
-
-async def test_a_channel_keeps_the_sink_it_has() -> None:
-    def own(_event: Event) -> None: ...
-
-    def other(_event: Event) -> None: ...
-
-    channel = HumanChannel(on_event=own)
-    await Workflow([step()], channel=channel).run(FakeRuntime(["x"]), on_event=other)
-    assert channel.on_event is own
-
-
-async def test_a_channel_stays_as_it_is_when_nobody_listens() -> None:
-    channel = HumanChannel()
-    await Workflow([step()], channel=channel).run(FakeRuntime(["x"]))
-    assert channel.on_event is None
 
 
 # Continuity.
