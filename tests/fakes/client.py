@@ -98,7 +98,7 @@ class ScriptedClient:
         self.prompts += [each async for each in prompt]
 
     async def receive_messages(self) -> AsyncIterator[Message]:
-        uuids, session = [self.prompts[0]["uuid"]], self.options.resume or "S"
+        uuids, session = [self.prompts[0]["uuid"]], self._session()
         for item in self.script:
             if isinstance(item, Until):
                 await self._first(item.event, self._cut)
@@ -113,8 +113,6 @@ class ScriptedClient:
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
             else:
-                if isinstance(item, SystemMessage):
-                    session = item.data.get("session_id", session)
                 yield item
             if self._cut.is_set():
                 break
@@ -124,6 +122,11 @@ class ScriptedClient:
             await asyncio.Event().wait()
         else:
             yield result(self.after_cut, [], session)
+
+    def _session(self) -> str:
+        """The session that the script names, or the one that is resumed."""
+        named = [item.data["session_id"] for item in self.script if isinstance(item, SystemMessage)]
+        return str(named[0]) if named else self.options.resume or "S"
 
     async def interrupt(self) -> None:
         self.interrupts += 1

@@ -273,7 +273,7 @@ async def every_kind(make: Make, tmp_path: Path) -> list[Event]:
     await channel.ask("Q?", ["A", "B"])
     channel.send("also this")
     messages = [
-        assistant(ThinkingBlock("b", "sig"), ToolUseBlock("t", "T", {"deep": {"x": {1, 2}}, "y": object()})),  # type: ignore[dict-item]
+        assistant(ThinkingBlock("b", "sig"), ToolUseBlock("t", "T", {"deep": {"x": {1, 2}}, "y": object()})),
         UserMessage(content=[ToolResultBlock("t", "x"), TextBlock("go")]),
         STARTED,
         RESET,

@@ -19,7 +19,7 @@ from flower.core.human import HumanChannel
 from flower.core.runtime import StepResult
 from flower.workflow.base import Step, Workflow
 from flower.workflow.goal import goal_step
-from tests.fakes.client import Own, Until, init, say
+from tests.fakes.client import Item, Own, Until, init, say
 from tests.fakes.people import Heard
 from tests.fakes.runtime import FakeRuntime, Said
 from tests.flower.catalogue.scene import SPEC, Calm, Make, call, lost, rows, windowed
@@ -104,7 +104,7 @@ def broken_at(wanted: Callable[[Event], bool]) -> Callable[[Event], None]:
 
 @pytest.mark.parametrize("kind", ["system", "text", "tool_call", "result"])
 async def test_sink_raising_at_what_normalize_made_fails_the_attempt(make: Make, kind: str) -> None:
-    script = [init(), say("x"), call(), Own()]
+    script: list[Item] = [init(), say("x"), call(), Own()]
     runtime = make(script, script, script, resilience=Calm(max_attempts=3))
     step = await runtime.run(SPEC, "go", on_event=broken_at(lambda event: event.kind == kind))
     assert (step.ok, step.error, step.attempts) == (False, "ValueError: no screen", 3)
@@ -133,8 +133,8 @@ async def test_sink_raising_at_the_resume_after_an_interrupt_leaves_run(make: Ma
 
 @pytest.mark.parametrize("phase", ["writing", "done"])
 async def test_sink_raising_at_a_handoff_leaves_run(make: Make, phase: str) -> None:
-    full = [init(), say("x", usage={"input_tokens": 160_000}), say("boundary"), Until()]
-    document = [init(), say("## 现在在做什么\n1\n## 下一步\n2"), Own()]
+    full: list[Item] = [init(), say("x", usage={"input_tokens": 160_000}), say("boundary"), Until()]
+    document: list[Item] = [init(), say("## 现在在做什么\n1\n## 下一步\n2"), Own()]
     runtime = make(full, document, handoff=windowed())
     async with asyncio.timeout(5):
         with pytest.raises(ValueError, match="no screen"):

@@ -18,7 +18,7 @@ from flower.core.events import Event
 from flower.core.next_move import Ending, Finish, after
 from flower.core.resilience import classify
 from flower.core.runtime import Runtime
-from tests.fakes.client import Own, Until, init, say
+from tests.fakes.client import Item, Own, Until, init, say
 from tests.flower.catalogue.scene import SPEC, Calm, Make, call, rows, told, windowed
 
 WAIT = 5.0
@@ -31,7 +31,14 @@ PLAIN = f"人打断了你一下,没有别的要求,现在继续。\n\n{NOTE}"
 
 
 async def test_same_session_resumed(make: Make) -> None:
-    cutting = [init(), say("seen"), lambda: runtime.interrupt("x"), say("the boundary"), say("unseen"), Until()]
+    cutting: list[Item] = [
+        init(),
+        say("seen"),
+        lambda: runtime.interrupt("x"),
+        say("the boundary"),
+        say("unseen"),
+        Until(),
+    ]
     runtime = make(cutting, [init(), say("went on"), Own()])
     events: list[Event] = []
     step = await runtime.run(SPEC, "go", on_event=events.append)
@@ -73,7 +80,7 @@ def test_note_says_what_it_must(mark: str) -> None:
 
 
 async def test_attempts_unchanged_and_not_limited_by_max_attempts(make: Make) -> None:
-    cutting = [init(), lambda: runtime.interrupt("x", now=True), Until()]
+    cutting: list[Item] = [init(), lambda: runtime.interrupt("x", now=True), Until()]
     runtime = make(*([cutting] * 8), [init(), Own()], resilience=Calm(max_attempts=1))
     async with asyncio.timeout(WAIT):
         step = await runtime.run(SPEC, "go")
@@ -112,7 +119,7 @@ def test_no_session_id_stops() -> None:
 
 async def test_no_session_id_yet_keeps_the_words_and_never_fails_the_step(make: Make) -> None:
     """Rulings R3; the attempt that died before it had a session is tried again, and the words arrive after all."""
-    dying = [lambda: runtime.interrupt("early", now=True), ProcessError("ECONNREFUSED", exit_code=1)]
+    dying: list[Item] = [lambda: runtime.interrupt("early", now=True), ProcessError("ECONNREFUSED", exit_code=1)]
     runtime = make(dying, [init(), Until()], [init(), Own()])
     async with asyncio.timeout(WAIT):
         step = await runtime.run(SPEC, "go")
@@ -181,9 +188,9 @@ async def test_before_start_the_flag_is_consumed_once(make: Make) -> None:
 async def test_together_with_handoff_due(make: Make) -> None:
     """Behaviour 7.4: handoff-due comes first; the words are not lost and reach the successor."""
     level = {"input_tokens": 160_000}
-    full = [init(), say("x", usage=level), lambda: runtime.interrupt("words"), say("boundary"), Until()]
-    document = [init(), say("## 现在在做什么\n1\n## 下一步\n2"), Own()]
-    successor = [init("T"), say("taken over"), Own(session="T")]
+    full: list[Item] = [init(), say("x", usage=level), lambda: runtime.interrupt("words"), say("boundary"), Until()]
+    document: list[Item] = [init(), say("## 现在在做什么\n1\n## 下一步\n2"), Own()]
+    successor: list[Item] = [init("T"), say("taken over"), Own(session="T")]
     runtime = make(full, document, successor, [init("T"), say("done"), Own(session="T")], handoff=windowed())
     events: list[Event] = []
     async with asyncio.timeout(WAIT):
