@@ -200,19 +200,6 @@ async def test_the_step_in_flight_can_be_seen(make: Make) -> None:
     assert runtime.current is None
 
 
-async def test_the_session_is_told_at_once_and_a_bad_listener_stops_nobody(make: Make) -> None:
-    order: list[str] = []
-
-    def listen(session: str) -> None:
-        order.append(session)
-        raise ValueError("disk full")
-
-    runtime = make([init(), say("x"), Own()])
-    runtime.on_session = listen
-    assert (await runtime.run(SPEC, "go", on_event=lambda event: order.append(event.kind))).ok
-    assert order == ["S", "system", "text", "result"]
-
-
 # -- what is asked of the SDK -------------------------------------------------------------------------------------
 
 
@@ -337,21 +324,6 @@ async def test_the_configured_model_is_compared_without_case(make: Make, monkeyp
 # -- failures -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_lost_connection_is_waited_out_and_the_session_goes_on(make: Make) -> None:
-    runtime = make(
-        [init(), say("half"), lost(), Own(is_error=True, total=0.1)], [init(), say("whole"), Own(total=0.15)]
-    )
-    events: list[Event] = []
-    step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert runtime.resumed == [None, "S"]
-    assert runtime.prompts == ["go", RESUME]
-    assert (step.ok, step.attempts, step.resumed, step.text) == (True, 2, True, "whole")
-    assert step.errors == ["API Error: ECONNRESET"]
-    assert step.cost_usd == pytest.approx(0.15)
-    (retry,) = [event for event in events if event.kind == "retry"]
-    assert (retry.text, retry.payload) == ("第 1 次失败(transient),准备重试", {"step": "coder", "attempt": 1})
-
-
 async def test_without_a_session_the_call_is_repeated_as_it_was(make: Make) -> None:
     runtime = make([ProcessError("died: ECONNREFUSED", exit_code=1)], [init(), Own()])
     step = await runtime.run(SPEC, "go", resume="OLD", fork=True, resume_at="u1")
@@ -368,13 +340,6 @@ async def test_fork_is_for_the_first_attempt_only(make: Make) -> None:
     assert [client.options.fork_session for client in runtime.clients] == [True, False]
 
 
-@pytest.mark.parametrize("text", ["401 unauthorized", "credit balance too low", "Invalid API key · connection"])
-async def test_what_waiting_cannot_cure_is_not_tried_again(make: Make, text: str) -> None:
-    runtime = make([init(), lost(text), Own(is_error=True)])
-    step = await runtime.run(SPEC, "go")
-    assert (step.ok, step.attempts, step.error) == (False, 1, text)
-
-
 @pytest.mark.parametrize(
     ("resilience", "attempts"),
     [(Calm(max_attempts=3), 3), (Calm(retry_unknown=False), 1), (Calm(enabled=False), 1), (False, 1)],
@@ -383,24 +348,6 @@ async def test_how_often_something_unknown_is_tried(make: Make, resilience: Any,
     runtime = make(*([ODD] * attempts), resilience=resilience)
     step = await runtime.run(SPEC, "go")
     assert (step.ok, step.attempts, step.error) == (False, attempts, "ValueError: odd")
-
-
-async def test_a_network_that_does_not_come_back_ends_the_step_and_says_so(make: Make) -> None:
-    runtime = make([init(), lost(), Own(is_error=True)], resilience=Calm(online=False))
-    events: list[Event] = []
-    step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert step.error == "API Error: ECONNRESET | 网络在 60 分钟 内未恢复"
-    assert told(events, "retry") == [
-        "第 1 次失败(transient),准备重试",
-        "host:443 不可达,等待恢复(最多 60 分钟)",
-    ]
-
-
-async def test_a_failed_attempt_without_words_keeps_those_of_the_one_before(make: Make) -> None:
-    runtime = make(
-        [init(), say("half"), ValueError("odd")], [init(), ValueError("odd")], resilience=Calm(max_attempts=2)
-    )
-    assert (await runtime.run(SPEC, "go")).text == "half"
 
 
 async def test_the_last_words_of_a_dying_program_are_in_the_error(make: Make) -> None:
@@ -737,40 +684,6 @@ async def test_a_timeout_around_a_step_is_a_timeout_and_closes_the_program(make:
         async with asyncio.timeout(0.05):
             await runtime.run(SPEC, "go")
     assert runtime.clients[0].closed
-
-
-async def test_rescue_enters_the_step_in_flight_once_and_leaves_an_error_alone(make: Make) -> None:
-    def twice() -> None:
-        runtime.rescue()
-        runtime.rescue()
-
-    runtime = make([init(), twice, Own(total=0.25)])
-    step = await runtime.run(SPEC, "go", step_name="A")
-    assert runtime.results == [step]
-    (row,) = rows(runtime)
-    # It went on after all: the row is put right.
-    assert (row["step"], row["ok"], row["error"], row["cost_usd"]) == ("A", True, None, 0.25)
-
-
-async def test_rescue_writes_what_is_known(make: Make) -> None:
-    seen: list[dict[str, Any]] = []
-
-    def signal() -> None:
-        runtime.rescue()
-        seen.extend(rows(runtime))
-
-    runtime = make([init(), signal, Own()])
-    await runtime.run(SPEC, "go", step_name="A")
-    (row,) = seen
-    assert (row["step"], row["session_id"], row["error"]) == ("A", "S", "killed-by-signal")
-    assert row["ended_at"] >= row["started_at"] > 0
-
-
-def test_rescue_never_raises(make: Make) -> None:
-    runtime = make()
-    runtime.manifest_path.mkdir()
-    runtime.close()
-    runtime.rescue()
 
 
 async def test_a_manifest_that_cannot_be_written_does_not_undo_the_step(make: Make) -> None:
