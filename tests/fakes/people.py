@@ -44,3 +44,18 @@ async def use(channel: HumanChannel, name: str, **args: Any) -> str:
     assert "is_error" not in reply
     (block,) = reply["content"]
     return str(block["text"])
+
+
+class Answering(HumanChannel):
+    """A channel with a person in front of it who says these things, in this order, and then nothing more."""
+
+    def __init__(self, *answers: str) -> None:
+        super().__init__(on_event=self._hear, timeout_s=5.0)
+        self._answers = list(answers)
+
+    def _hear(self, event: Event) -> None:
+        if event.payload.get("state") == "asked":
+            if self._answers:
+                self.answer(event.payload["id"], self._answers.pop(0))
+            else:
+                self.decline(event.payload["id"])

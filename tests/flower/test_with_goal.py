@@ -16,27 +16,13 @@ from flower.core.goal import Goal
 from flower.core.human import HumanChannel
 from flower.workflow.base import Step, Workflow
 from flower.workflow.goal import GOAL_KEY, ROUND_KEY, VERDICT_KEY, with_goal
+from tests.fakes.people import Answering
 from tests.fakes.runtime import FakeRuntime, LastingRuntime, Said
 
 NOT_YET = "## 结论\n未达成\n\n## 理由\n少了测试\n\n## 未通过\n- 跑 b,看到 c\n"
 ACHIEVED = "## 结论\n达成\n\n## 理由\n都看到了\n\n## 未通过\n(无)\n"
 UNREACHABLE = "## 结论\n无法达成\n\n## 理由\n没有显示器\n\n## 未通过\n- 看屏幕\n"
 ACCEPT, CHANGE, WRONG = "接受这个结果,就这样往下走", "修改目标", "你判断错了,继续做"
-
-
-class Answering(HumanChannel):
-    """A channel with a person in front of it who says these things, in this order, and then nothing more."""
-
-    def __init__(self, *answers: str) -> None:
-        super().__init__(on_event=self._hear, timeout_s=5.0)
-        self._answers = list(answers)
-
-    def _hear(self, event: Event) -> None:
-        if event.payload.get("state") == "asked":
-            if self._answers:
-                self.answer(event.payload["id"], self._answers.pop(0))
-            else:
-                self.decline(event.payload["id"])
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from flower.core.human import HumanChannel
 from flower.workflow.base import Step, StepAbort, Workflow
 from flower.workflow.clarify import BRIEF_KEY, CLARIFY_RESUME, MISSING_KEY, clarify_step
 from flower.workflow.goal import GOAL_KEY, ROUND_KEY, VERDICT_KEY, goal_step, with_goal
+from tests.fakes.people import Answering
 from tests.fakes.runtime import FakeRuntime, Said
 
 BRIEF = "## 目标\n做一个 X\n\n## 验收标准\n- 跑 x,看到 y\n\n## 边界\n不碰 z\n\n## 未知与假设\n无"
@@ -47,21 +48,6 @@ def notes(tmp_path: Path) -> Path:
 def text_of(path: Path) -> str:
     """The content of a file; empty if there is none."""
     return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-class Answering(HumanChannel):
-    """A channel with a person in front of it who says these things, in this order, and then nothing more."""
-
-    def __init__(self, *answers: str) -> None:
-        super().__init__(on_event=self._hear, timeout_s=5.0)
-        self._answers = list(answers)
-
-    def _hear(self, event: Event) -> None:
-        if event.payload.get("state") == "asked":
-            if self._answers:
-                self.answer(event.payload["id"], self._answers.pop(0))
-            else:
-                self.decline(event.payload["id"])
 
 
 async def clarified(notes: Path, runtime: FakeRuntime, **kw: Any) -> dict[str, Any]:
