@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from flower.core.agent import AgentSpec, CompactPolicy, build_options
+from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, build_options, default_window
 from flower.core.brief import Brief
 from flower.core.events import Event, normalize
 from flower.core.goal import Goal, Verdict
@@ -17,6 +17,7 @@ from flower.core.guard import (
     whitelist_guard,
     workbench_hooks,
 )
+from flower.core.handoff import Handoff
 from flower.core.human import Ask, HumanChannel
 from flower.core.lineage import Lineage
 from flower.core.resilience import Resilience, classify, endpoint, reachable
@@ -61,6 +62,8 @@ __all__ = [
     "CompactPolicy",
     "Event",
     "Goal",
+    "Handoff",
+    "HandoffPolicy",
     "HumanChannel",
     "Lineage",
     "Resilience",
@@ -77,6 +80,7 @@ __all__ = [
     "clarify_step",
     "classify",
     "coordinator",
+    "default_window",
     "delegate_guard",
     "endpoint",
     "goal_step",
@@ -102,13 +106,10 @@ __all__ = [
 _TO_COME = frozenset(
     {
         "EphemeralPolicy",
-        "Handoff",
-        "HandoffPolicy",
         "PrunePolicy",
         "PruningSessionStore",
         "TrimPolicy",
         "TrimmingSessionStore",
-        "default_window",
         "trim_report",
     }
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, Message, ResultMessage, SystemMessage, TextBlock
@@ -24,8 +24,7 @@ class Own:
     turns: int = 1
     is_error: bool = False
     subtype: str = "success"
-    session: str | None = "S"
-    """None: the session that the attempt is in."""
+    session: str = "S"
     status: int | None = None
     errors: tuple[str, ...] = ()
     reason: str = "completed"
@@ -38,7 +37,7 @@ class Until:
         self.event = asyncio.Event()
 
 
-ABORTED = Own(is_error=True, subtype="error_during_execution", reason="aborted_tools", total=None, session=None)
+ABORTED = Own(is_error=True, subtype="error_during_execution", reason="aborted_tools", total=None)
 """What the program says after an interrupt; without a cost, so that tests need not reckon with it."""
 
 Item = Message | Own | Exception | Until | Callable[[], object]
@@ -52,14 +51,14 @@ def say(text: str, **kw: Any) -> AssistantMessage:
     return AssistantMessage(content=[TextBlock(text)], model=kw.pop("model", "m"), **kw)
 
 
-def result(own: Own, uuids: list[str] | None, session: str = "S") -> ResultMessage:
+def result(own: Own, uuids: list[str] | None) -> ResultMessage:
     return ResultMessage(
         subtype=own.subtype,
         duration_ms=1,
         duration_api_ms=1,
         is_error=own.is_error,
         num_turns=own.turns,
-        session_id=own.session or session,
+        session_id=own.session,
         total_cost_usd=own.total,
         errors=list(own.errors) or None,
         api_error_status=own.status,
@@ -98,7 +97,7 @@ class ScriptedClient:
         self.prompts += [each async for each in prompt]
 
     async def receive_messages(self) -> AsyncIterator[Message]:
-        uuids, session = [self.prompts[0]["uuid"]], self._session()
+        uuids = [self.prompts[0]["uuid"]]
         for item in self.script:
             if isinstance(item, Until):
                 await self._first(item.event, self._cut)
@@ -107,7 +106,7 @@ class ScriptedClient:
             elif isinstance(item, Exception):
                 raise item
             elif isinstance(item, Own):
-                yield result(item, uuids, session)
+                yield result(item, uuids)
             elif callable(item):
                 item()
                 await asyncio.sleep(0)
@@ -121,12 +120,11 @@ class ScriptedClient:
         if self.after_cut is None:
             await asyncio.Event().wait()
         else:
-            yield result(self.after_cut, [], session)
+            yield result(replace(self.after_cut, session=self._session()), [])
 
     def _session(self) -> str:
-        """The session that the script names, or the one that is resumed."""
         named = [item.data["session_id"] for item in self.script if isinstance(item, SystemMessage)]
-        return str(named[0]) if named else self.options.resume or "S"
+        return str(named[-1]) if named else ABORTED.session
 
     async def interrupt(self) -> None:
         self.interrupts += 1
