@@ -10,12 +10,13 @@ id → stop" is left for an attempt that ends without ever having had one.
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from claude_agent_sdk import ProcessError, UserMessage
 
 from flower.core.events import Event
-from flower.core.next_move import Ending, Finish, after
+from flower.core.next_move import Ending, Finish, GoOn, after
 from flower.core.resilience import classify
 from flower.core.runtime import Runtime
 from tests.fakes.client import Item, Own, Until, init, say
@@ -113,8 +114,9 @@ async def test_blank_message(make: Make, message: str) -> None:
 
 def test_no_session_id_stops() -> None:
     cut = Ending(ok=False, error=Runtime.INTERRUPTED)
-    move = after(cut, session=None, tried=1, limit=6, classify=classify, retryable=lambda _kind: True)
-    assert move == Finish()
+    rest: dict[str, Any] = {"classify": classify, "retryable": lambda _kind: True, "hands_over": True}
+    assert after(cut, session=None, tried=1, limit=6, **rest) == Finish()
+    assert after(cut, session="S", tried=6, limit=6, **rest) == GoOn()
 
 
 async def test_no_session_id_yet_keeps_the_words_and_never_fails_the_step(make: Make) -> None:
