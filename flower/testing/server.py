@@ -202,6 +202,23 @@ class ScriptedModel:
         finally:
             self.release(what)
 
+    @contextlib.asynccontextmanager
+    async def away(self) -> AsyncIterator[None]:
+        """Be gone while the body runs, as a lost network is: nobody listens on the port, and what was in flight is cut.
+
+        Raises:
+            PortTakenError: somebody else took the port meanwhile.
+            RuntimeError: it was not listening.
+        """
+        runner, self._runner = self._runner, None
+        if runner is None:
+            raise RuntimeError("the scripted model is not listening, so it cannot go away")
+        await runner.cleanup()
+        try:
+            yield
+        finally:
+            await self.start()
+
     def inject(self, what: str, fault: Fault) -> None:
         """Answer the next `fault.times` requests of a part or a line with a fault, whoever asks.
 
