@@ -676,7 +676,7 @@ async def test_30_10_killed_in_the_first_step(tmp_path: Path) -> None:
             # The program mirrors its transcript about a tenth of a second later (SDK facts 9).
             store = SqliteSessionStore(here.run_dir / "sessions.db")
             async with asyncio.timeout(10):
-                while not store.has_session(project_key_for_directory(str(here.workspace)), session):  # noqa: ASYNC110 - the store of another process tells nobody
+                while not store.last_context(project_key_for_directory(str(here.workspace)), session):  # noqa: ASYNC110 - the store of another process tells nobody
                     await asyncio.sleep(0.02)
             store.close()
 
