@@ -248,6 +248,7 @@ async def test_30_3_mail_that_no_agent_with_an_inbox_takes_is_in_the_brief_alrea
 # -- 30.4 ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.case("CO-5")
 async def test_30_4_lost_network_in_the_middle_of_a_step(tmp_path: Path) -> None:
     lines = [
         {"say": "Looking.", "call": {"Bash": {"command": "echo made >> made.txt; echo made"}}},
