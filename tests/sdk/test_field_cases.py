@@ -29,18 +29,19 @@ async def gone(marker: str) -> None:
 
 
 @pytest.mark.case("AG-1")
+@pytest.mark.parametrize("pipes", ["> left.txt 2>&1", ""], ids=["on its own", "with the agent's pipes open"])
 async def test_a_child_that_the_agent_left_behind_holds_up_no_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pipes: str
 ) -> None:
     marker = f"left-{os.getpid()}"
-    left = "nohup sh -c 'for i in $(seq 1 600); do sleep 0.1; done' > left.txt 2>&1 & echo started"
+    left = f"nohup sh -c 'for i in $(seq 1 600); do sleep 0.1; done' {pipes} & echo started"
     lines = [{"call": {"Bash": {"command": left}}}, {"expect": {"result": "started"}, "say": "Done."}]
     async with stage(tmp_path, lines) as here, here.runtime() as runtime:
         monkeypatch.setenv("FLOWER_RUN", marker)
         async with asyncio.timeout(15):
             step = await runtime.run(spec(), "go")
         assert (step.ok, step.text) == (True, "Done.")
-        # It works on: the group of the run is its owner's to end (SDK facts 11; held by the tests of the launchers).
+        # It works on: the group of the run is its owner's to end (SDK facts 11).
         assert marked(marker)
         for pid in marked(marker):
             os.kill(pid, signal.SIGKILL)
