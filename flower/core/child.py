@@ -47,6 +47,9 @@ SDK = [
 ]
 """What the SDK itself sets for its child (0.2.189)."""
 
+NOTE = "FLOWER_ATTEMPT_NOTE"
+"""Names the file into which the script writes number and place of the program, which itself does not see it."""
+
 MARKERS = ("FLOWER_RUN", "FLOWER_RUN_FOLDER")
 """Mark every process of a run, so that a new owner finds what an old one left behind (rulings R26)."""
 
@@ -89,6 +92,9 @@ def wrapper(program: str, names: Iterable[str], setpriv: str | None) -> str:
 #!/bin/sh
 # Starts the program with these variables only: written by flower, made anew when it is missing.
 set -f
+if [ -n "${{{NOTE}}}" ]; then
+    printf '%s\\n%s\\n' "$$" "${{CLAUDE_CONFIG_DIR}}" >"${{{NOTE}}}" || :
+fi
 names=$(awk 'BEGIN {{ for (name in ENVIRON) print name }}') && [ -n "$names" ] || exit 126
 IFS='
 '

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, Options, build_options
+from flower.core.child import NOTE
 from flower.core.guard import merge_hooks, whitelist_guard, workbench_hooks
 from flower.core.openings import Openings, digest_of
 from flower.core.starting import start_script
@@ -61,14 +62,16 @@ class Outfit:
     spill_threshold: int | None
     openings: Openings
     handoff: HandoffPolicy
+    plugins: Sequence[Path] = ()
 
     def options(
-        self, spec: AgentSpec, turn: Turn, *, hooks: Hooks, stderr: Callable[[str], None]
+        self, spec: AgentSpec, turn: Turn, *, hooks: Hooks, note: Path, stderr: Callable[[str], None]
     ) -> tuple[Options, str]:
         """Compile an attempt's options, and the digest of the workbench's index that goes into them.
 
         Args:
             hooks: those that the attempt itself brings.
+            note: where the start script says which process the program is, and where it keeps its transcript.
 
         Raises:
             OSError: the workbench or the run folder cannot be written.
@@ -95,10 +98,13 @@ class Outfit:
             # Else the program refuses 23,000 tokens before the window, where the last words need room (SDK facts 14).
             own["CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE"] = str(self.handoff.window)
         options.env = {**own, **options.env}
+        for folder in self.plugins:
+            options.plugins.append({"type": "local", "path": str(folder)})
         options.max_buffer_size = BUFFER_BYTES
         options.verbatim_prompts = True  # what people write is never run as a slash command (trap 6)
         options.stderr = stderr
         options.cli_path = start_script(self.run_dir, options.env)
+        options.env[NOTE] = str(note)
         index = digest_of(prelude)
         if turn.resume is not None and self.openings.began_with(turn.resume, otherwise=digest_of("")) != index:
             cast("dict[str, Any]", options.system_prompt)["snapshot"] = False

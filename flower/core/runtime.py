@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -27,9 +27,11 @@ from flower.core.next_move import End
 from flower.core.notices import Notices
 from flower.core.openings import Openings
 from flower.core.outfit import Outfit, Turn
+from flower.core.plugins import checked
 from flower.core.resilience import Resilience
 from flower.core.steering import Steering
 from flower.core.step_run import StepRun
+from flower.core.unbooked import Unbooked
 from flower.core.workbench import Workbench
 from flower.stores.resumable import ResumableSessionStore
 from flower.texts.running import ZH
@@ -104,8 +106,10 @@ class Runtime:
         self.budget_usd: float | None = None
         """For all steps of this runtime together. Counts from the next attempt on, as `model` does."""
         self.model: str | None = None
+        self._plugin_dirs: list[Path] = []
         self._steering = Steering()
         self._notices = Notices()
+        self._unbooked = Unbooked(self.run_dir, self.run_id)
         self._openings = Openings(self.run_dir / "openings.json")
         load_dotenv()
         if trouble := check_credentials():
@@ -157,6 +161,7 @@ class Runtime:
             books=self._books,
             openings=self._openings,
             notices=self._notices,
+            unbooked=self._unbooked,
             outfit=self._outfit,
             client=self._client,
         )
@@ -170,7 +175,8 @@ class Runtime:
             result.error = result.error or f"{type(err).__name__}: {err}"
             raise
         finally:
-            self._books.close(result, self.store)
+            if self._books.close(result, self.store):
+                self._unbooked.booked(result)
         return result
 
     def interrupt(self, message: str = "", *, now: bool = False) -> None:
@@ -190,11 +196,25 @@ class Runtime:
 
     def rescue(self) -> None:
         """Close the books of the steps in flight, for a signal handler. Short, never raises; twice is harmless."""
-        self._books.rescue(self.store)
+        if self._books.rescue(self.store):
+            self._unbooked.rescue()
 
     def close(self) -> None:
         """Close the store. Twice is harmless."""
         self.store.close()
+
+    @property
+    def plugin_dirs(self) -> list[Path]:
+        """Plugin folders of the flow that runs here; from the next attempt on. The package's own comes besides.
+
+        Raises, when set:
+            ValueError: a folder is missing, or is no plugin.
+        """
+        return list(self._plugin_dirs)
+
+    @plugin_dirs.setter
+    def plugin_dirs(self, folders: Iterable[str | Path]) -> None:
+        self._plugin_dirs = checked(folders)
 
     # -- what it knows --------------------------------------------------------------------------------------------
 
@@ -245,6 +265,7 @@ class Runtime:
             spill_threshold=self.spill_threshold,
             openings=self._openings,
             handoff=self.handoff,
+            plugins=self._plugin_dirs,
         )
 
     def _warn_if_no_wall(self, spec: AgentSpec) -> None:

@@ -221,6 +221,7 @@ async def test_every_attempt_gets_the_environment_that_the_design_needs(make: Ma
         "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE": "1000000",
         "DISABLE_AUTO_COMPACT": "1",
         "CLAUDE_CONFIG_DIR": str(runtime.run_dir / "claude"),
+        "FLOWER_ATTEMPT_NOTE": options.env["FLOWER_ATTEMPT_NOTE"],
         "MINE": "1",
     }
     assert options.max_buffer_size is not None
