@@ -741,7 +741,8 @@ OWN: dict[str, set[str]] = {
     # What a session cost so far is kept with the session, so that another process can go on counting (API 2).
     "SqliteSessionStore": {"book_cost", "cost_of"},
     # docs/decisions/0006: the sentinel that `on_interrupted` answers, and the error of a run that a person ended.
-    "Runtime": {"END", "ENDED", "current"},
+    # Rulings R25: the plugins that travel with a workspace.
+    "Runtime": {"END", "ENDED", "current", "plugin_dirs"},
     # The language that `starter_flow(lang=)` gives to its workflow; the names of attempts in the manifest.
     "Workflow": {"language"},
     "Step": {"label"},
