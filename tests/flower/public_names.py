@@ -7,6 +7,10 @@ A field's `[]` or `{}` means a fresh one for each instance, a call in its place 
 
 from __future__ import annotations
 
+from typing import Any
+
+import flower
+
 SPECIFIED: dict[str, str] = {
     "flower.core.agent": """
 @dataclass
@@ -750,3 +754,8 @@ OWN: dict[str, set[str]] = {
     "Resilience": {"prompt_to_resume"},
 }
 """Public members that no page names, each with its reason. A new one belongs here, on purpose."""
+
+
+def promised(name: str) -> Any:
+    """A public name that may not be built yet: then whoever needs it fails, and not the whole module."""
+    return getattr(flower, name)

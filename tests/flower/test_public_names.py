@@ -16,7 +16,7 @@ from typing import Any, get_args
 import pytest
 
 import flower
-from tests.flower.public_names import ADDITIONS, ATTRIBUTES, OWN, SPECIFIED, WRITABLE
+from tests.flower.public_names import ADDITIONS, ATTRIBUTES, OWN, SPECIFIED, WRITABLE, promised
 
 INDEX = {
     "Runtime": "Runtime StepResult",
@@ -380,9 +380,9 @@ def test_a_runtime_begins_with_the_specified_values(made: Callable[[str], Any]) 
 
 def test_the_runtimes_store_and_handoff_are_of_the_specified_kinds(made: Callable[[str], Any]) -> None:
     """API 4.1: the store is always a pruning one, `handoff=True` a policy."""
-    runtime, offered = made("Runtime"), vars(flower)
-    assert isinstance(runtime.store, offered["PruningSessionStore"])
-    assert isinstance(runtime.handoff, offered["HandoffPolicy"])
+    runtime = made("Runtime")
+    assert isinstance(runtime.store, promised("PruningSessionStore"))
+    assert isinstance(runtime.handoff, flower.HandoffPolicy)
     assert runtime.store.prune_policy.keep_denials == 1
     assert runtime.store.policy.enabled is False
     assert runtime.store.ephemeral.enabled is True
@@ -394,9 +394,8 @@ def test_an_abort_is_an_exception() -> None:
 
 def test_the_stores_inherit_from_each_other() -> None:
     """API 10: `SqliteSessionStore` ← `TrimmingSessionStore` ← `PruningSessionStore`."""
-    offered = vars(flower)
-    assert issubclass(offered["PruningSessionStore"], offered["TrimmingSessionStore"])
-    assert issubclass(offered["TrimmingSessionStore"], flower.SqliteSessionStore)
+    assert issubclass(promised("PruningSessionStore"), promised("TrimmingSessionStore"))
+    assert issubclass(promised("TrimmingSessionStore"), flower.SqliteSessionStore)
 
 
 # -- literals of API 21 -------------------------------------------------------------------------------------------
@@ -474,7 +473,7 @@ def test_the_sections_of_the_documents_and_their_placeholders() -> None:
 
 
 def test_the_sections_of_a_handoff() -> None:
-    handoff = vars(flower)["Handoff"]
+    handoff = flower.Handoff
     assert re.findall(r"^## (.+)$", handoff().to_markdown(), re.M) == [
         *("现在在做什么", "已经定下的", "走不通的路", "下一步", "现场")
     ]
@@ -494,7 +493,7 @@ def test_the_sections_of_a_handoff() -> None:
 )
 def test_the_numbers_of_a_handoff(window: int, headroom: int, at: int, warn_at: int) -> None:
     """API 5.4, and the examples of behaviour 9.4 where a head-room is given."""
-    policy = vars(flower)["HandoffPolicy"](window=window, headroom=headroom)
+    policy = flower.HandoffPolicy(window=window, headroom=headroom)
     assert (policy.at, policy.warn_at) == (at, warn_at)
 
 

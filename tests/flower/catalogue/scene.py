@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import pytest
 from claude_agent_sdk import AssistantMessage, TextBlock, ToolUseBlock
 
-import flower
-from flower.core.agent import AgentSpec
+from flower.core.agent import AgentSpec, HandoffPolicy
 from flower.core.events import Event
 from flower.core.resilience import Resilience
 from flower.core.runtime import Runtime
@@ -76,6 +75,6 @@ def told(events: list[Event], kind: str) -> list[str]:
     return [event.text for event in events if event.kind == kind]
 
 
-def windowed(**kw: Any) -> Any:
+def windowed(**kw: Any) -> HandoffPolicy:
     """A handoff policy for a window of 200,000 tokens: it warns at 130,000 and hands over at 150,000 (API 5.4)."""
-    return vars(flower)["HandoffPolicy"](**{"window": 200_000, **kw})
+    return HandoffPolicy(**{"window": 200_000, **kw})

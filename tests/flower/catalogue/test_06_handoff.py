@@ -400,7 +400,8 @@ async def test_the_file_of_a_document_has_a_safe_name(handing: Make, tmp_path: P
 async def test_the_document_on_disk_can_be_read_again(handing: Make, tmp_path: Path) -> None:
     bench = Workbench(tmp_path / "ws")
     await finished(handing(full(), writing(), done("T"), workbench=bench))
-    loaded = vars(flower)["Handoff"].load(bench.notes / "交接-干活.md")
+    loaded = flower.Handoff.load(bench.notes / "交接-干活.md")
+    assert loaded is not None
     assert {name: getattr(loaded, name) for name in SECTIONS} == SECTIONS
     assert loaded.degraded is False
 
@@ -512,7 +513,7 @@ def window(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., int
     def window(**env: str) -> int:
         for name, value in env.items():
             monkeypatch.setenv(name, value)
-        return int(vars(flower)["default_window"]())
+        return flower.default_window()
 
     return window
 

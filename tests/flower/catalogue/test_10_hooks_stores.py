@@ -34,6 +34,7 @@ from flower.core.guard import (
 from flower.core.human import HumanChannel
 from flower.core.roles import clarify, judge, oracle, worker
 from flower.core.workbench import Workbench
+from tests.flower.public_names import promised
 
 LOOKS = [
     'git status -s && echo "--- LOG ---" && git log --oneline -10',
@@ -131,7 +132,7 @@ class Stores:
         self.opened: list[Any] = []
 
     def open(self, **policies: Any) -> Any:
-        store = vars(flower)["PruningSessionStore"](self.place / "sessions.db", self.place / "ws", **policies)
+        store = promised("PruningSessionStore")(self.place / "sessions.db", self.place / "ws", **policies)
         self.opened.append(store)
         return store
 
@@ -154,7 +155,7 @@ def stores(tmp_path: Path) -> Iterator[Stores]:
 
 
 def policy(kind: str, **kw: Any) -> Any:
-    return vars(flower)[kind](**kw)
+    return promised(kind)(**kw)
 
 
 # -- hooks --------------------------------------------------------------------------------------------------------
@@ -534,7 +535,7 @@ async def test_sdk_conformance_suite(tmp_path: Path, kind: str, on_disk: bool) -
 
     def make() -> Any:
         path = tmp_path / f"{len(opened)}.db" if on_disk else ":memory:"
-        opened.append(vars(flower)[kind](*((path,) if kind.startswith("Sqlite") else (path, tmp_path))))
+        opened.append(promised(kind)(*((path,) if kind.startswith("Sqlite") else (path, tmp_path))))
         return opened[-1]
 
     try:
