@@ -687,6 +687,7 @@ async def test_30_10_killed_in_the_first_step(tmp_path: Path) -> None:
         async with asyncio.timeout(10):
             while marked(marker):  # noqa: ASYNC110 - nothing tells us when somebody else's child is gone
                 await asyncio.sleep(0.05)
+        await here.model.settled()  # the request that waited has gone with its program
         here.model.release("clarify.brief")
         before = len(here.model.asked_of())
         assert not (here.run_dir / "manifest.json").exists()
@@ -704,6 +705,8 @@ async def test_30_10_killed_in_the_first_step(tmp_path: Path) -> None:
             ("确认需求", {"index": 1, "total": 1, "resumed": True, "woke": 2})
         ]
         assert here.model.asked_of()[before].prompt == CLARIFY_RESUME
+        spent = sum(row["cost_usd"] for row in rows(here.run_dir))
+        assert spent == pytest.approx(cost(here.model.tokens), abs=3e-5)  # the killed process's too
         assert same_session(*here.model.asked_of())
     assert played.context["_brief"].goal == "做一个 X"
     assert lineage(here.run_dir)["steps"] == {"确认需求": session}

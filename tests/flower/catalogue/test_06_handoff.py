@@ -463,6 +463,12 @@ async def test_overflow_only_from_new_errors(handing: Make) -> None:
     assert told(events, "retry") == ["第 1 次失败(transient),准备重试"]
 
 
+async def test_overflow_that_is_not_the_last_error_of_its_attempt_counts_too(handing: Make) -> None:
+    runtime = handing([init(), lost(OVERFLOW), lost("API Error: odd"), Own(is_error=True)], done("T"))
+    step = await finished(runtime)
+    assert (step.ok, step.retired, step.attempts) == (True, ["S"], 1)
+
+
 async def test_overflow_without_a_session_is_an_ordinary_failure(handing: Make) -> None:
     runtime = handing([ValueError(OVERFLOW)], resilience=Calm(max_attempts=1))
     step = await finished(runtime)
