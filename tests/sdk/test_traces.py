@@ -289,6 +289,26 @@ async def test_30_4_lost_network_in_the_middle_of_a_step(tmp_path: Path) -> None
     assert (row["step"], row["attempts"], row["errors"]) == ("干活", 2, [error.text])
 
 
+async def test_30_4_what_the_error_left_is_kept_on_disk_and_out_of_what_a_resume_loads(tmp_path: Path) -> None:
+    lines = [
+        {"say": "Looking.", "call": {"Bash": {"command": "echo made"}}},
+        {"fail": {"status": 529, "times": 3}, "say": "Done."},
+    ]
+    async with stage(tmp_path, lines) as here, here.runtime() as runtime:
+        step = await runtime.run(spec(), "go")
+        assert (step.ok, step.attempts, len(step.errors)) == (True, 2, 1)
+        key: Any = {"project_key": runtime.project_key, "session_id": step.session_id}
+        loaded: list[Any] = await runtime.store.load(key) or []
+        written = SqliteSessionStore(here.run_dir / "sessions.db")
+        stored: list[Any] = await written.load(key) or []
+        written.close()
+    marks = [entry["uuid"] for entry in stored if entry.get("isApiErrorMessage")]
+    assert marks
+    assert [entry["uuid"] for entry in loaded if entry.get("isApiErrorMessage")] == []
+    kept = {entry["uuid"] for entry in loaded if "uuid" in entry}
+    assert {entry["parentUuid"] for entry in loaded if entry.get("parentUuid")} <= kept
+
+
 # -- 30.5 ---------------------------------------------------------------------------------------------------------
 
 
