@@ -1,7 +1,5 @@
 """A framework for long agent runs on claude-agent-sdk; knows nothing of chat or Redis."""
 
-from typing import TYPE_CHECKING
-
 from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, build_options, default_window
 from flower.core.brief import Brief
 from flower.core.events import Event, normalize
@@ -35,8 +33,9 @@ from flower.core.roles import (
 )
 from flower.core.runtime import Runtime, StepResult
 from flower.core.workbench import Workbench
-from flower.stores.ephemeral import is_ephemeral
+from flower.stores.prune import PrunePolicy, PruningSessionStore
 from flower.stores.sqlite import SqliteSessionStore
+from flower.stores.trim import EphemeralPolicy, TrimmingSessionStore, TrimPolicy, is_ephemeral, trim_report
 from flower.workflow.base import Step, StepAbort, Workflow
 from flower.workflow.clarify import BRIEF_KEY, CLARIFY_RESUME, MISSING_KEY, clarify_step
 from flower.workflow.goal import GOAL_KEY, ROUND_KEY, VERDICT_KEY, goal_step, with_goal
@@ -60,18 +59,23 @@ __all__ = [
     "Ask",
     "Brief",
     "CompactPolicy",
+    "EphemeralPolicy",
     "Event",
     "Goal",
     "Handoff",
     "HandoffPolicy",
     "HumanChannel",
     "Lineage",
+    "PrunePolicy",
+    "PruningSessionStore",
     "Resilience",
     "Runtime",
     "SqliteSessionStore",
     "Step",
     "StepAbort",
     "StepResult",
+    "TrimPolicy",
+    "TrimmingSessionStore",
     "Verdict",
     "Workbench",
     "Workflow",
@@ -95,6 +99,7 @@ __all__ = [
     "reachable",
     "spill_guard",
     "starter_flow",
+    "trim_report",
     "wake_state",
     "wants_isolation",
     "whitelist_guard",
@@ -102,22 +107,3 @@ __all__ = [
     "workbench_hooks",
     "worker",
 ]
-
-_TO_COME = frozenset(
-    {
-        "EphemeralPolicy",
-        "PrunePolicy",
-        "PruningSessionStore",
-        "TrimPolicy",
-        "TrimmingSessionStore",
-        "trim_report",
-    }
-)
-
-
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for an existing one
-
-    def __getattr__(name):
-        if name in _TO_COME:
-            raise AttributeError(f"flower.{name} is specified but not built yet", name=name)
-        raise AttributeError(f"module 'flower' has no attribute {name!r}", name=name)

@@ -17,6 +17,17 @@ GENERAL = [
 ]
 """What any program needs to find its way about: no secrets, but for a password in a proxy's address."""
 
+GIT = [
+    *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"),
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME"),
+    *("GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "GIT_SSL_CAINFO", "GIT_DISCOVERY_ACROSS_FILESYSTEM"),
+]
+"""Who commits, and where git finds its files: subagents commit in their worktrees.
+
+Left out on purpose: what leads to another repository (`GIT_DIR` and its like, set where a git hook starts us), what may
+hold a secret (`GIT_CONFIG_PARAMETERS`, `GIT_CONFIG_VALUE_*`, `GIT_ASKPASS`, `SSH_AUTH_SOCK`), what makes git run
+something (`GIT_SSH_COMMAND`, `GIT_EXTERNAL_DIFF`, `GIT_PROXY_COMMAND`). A spec's `env` may name them."""
+
 MODEL = ["ANTHROPIC_*"]
 """Credentials and addresses of the model."""
 
@@ -65,7 +76,7 @@ def allowed(given: Iterable[str], *, known: Iterable[str] = (), parent: Collecti
         parent: names that are set in this process; they switch the families of `PROVIDERS` on.
     """
     given = set(given)
-    names = {*GENERAL, *MODEL, *SDK, *MARKERS, *given, *known}
+    names = {*GENERAL, *GIT, *MODEL, *SDK, *MARKERS, *given, *known}
     for switch, family in PROVIDERS.items():
         if switch in parent or switch in given:
             names.update(family)

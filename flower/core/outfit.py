@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from flower.core import worktrees
 from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, Options, build_options
 from flower.core.child import NOTE
 from flower.core.guard import merge_hooks, whitelist_guard, workbench_hooks
@@ -103,6 +104,7 @@ class Outfit:
         options.max_buffer_size = BUFFER_BYTES
         options.verbatim_prompts = True  # what people write is never run as a slash command (trap 6)
         options.stderr = stderr
+        options.settings = worktrees.settings(spec.agents)
         options.cli_path = start_script(self.run_dir, options.env)
         options.env[NOTE] = str(note)
         index = digest_of(prelude)

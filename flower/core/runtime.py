@@ -33,15 +33,14 @@ from flower.core.steering import Steering
 from flower.core.step_run import StepRun
 from flower.core.unbooked import Unbooked
 from flower.core.workbench import Workbench
-from flower.stores.resumable import ResumableSessionStore
+from flower.stores.prune import PrunePolicy, PruningSessionStore
+from flower.stores.trim import EphemeralPolicy, TrimPolicy
 from flower.texts.running import ZH
 
 __all__ = ["Runtime", "StepResult"]
 
 T = TypeVar("T")
 Sink = Callable[[Event], None]
-
-_LATER = "comes with the context economy, in a later version"
 
 
 class Runtime:
@@ -54,6 +53,9 @@ class Runtime:
         workspace: the agents' working directory; created. Moving it ends continuity.
         run_dir: transcripts and accounts; relative to the current directory; created.
         portable: read no settings of the user or the project.
+        trim: a policy, or whether old large results are shortened on a resume.
+        ephemeral: a policy, or whether old results of commands that only look are marked as stale on a resume.
+        keep_denials: how many of the newest refused calls a resume still shows.
         workbench: an instance, or True for one in `run_dir`. Without one nothing keeps a coordinator's hands off.
         spill_threshold: characters from which a tool's output goes to a file; None or 0 for never.
         resilience: a policy, or False: no failure is tried again.
@@ -61,7 +63,7 @@ class Runtime:
 
     Raises:
         RuntimeError: there is no credential.
-        NotImplementedError: a policy that is not built yet.
+        SessionFileError: `sessions.db` in `run_dir` is no store; says what to do.
     """
 
     INTERRUPTED: ClassVar[str] = next_move.INTERRUPTED
@@ -76,15 +78,14 @@ class Runtime:
         workspace: str | Path,
         run_dir: str | Path = "runs",
         portable: bool = True,
-        trim: Any = False,
-        ephemeral: Any = True,
+        trim: TrimPolicy | bool = False,
+        ephemeral: EphemeralPolicy | bool = True,
         keep_denials: int = 1,
         workbench: Workbench | bool = False,
         spill_threshold: int | None = 4000,
         resilience: Resilience | bool = True,
         handoff: HandoffPolicy | bool = True,
     ) -> None:
-        _refuse_policies(trim=trim, ephemeral=ephemeral)
         self.workspace = _made(workspace)
         self.run_dir = _made(run_dir)
         self.portable = portable
@@ -116,8 +117,12 @@ class Runtime:
             raise RuntimeError(trouble)
         # After the .env files were read: the window is guessed from what they say.
         self.handoff = handoff if isinstance(handoff, HandoffPolicy) else HandoffPolicy(enabled=bool(handoff))
-        self.store: Any = ResumableSessionStore(
-            self.run_dir / "sessions.db", orphan=lambda: texts.current().surroundings.orphan
+        self.store: Any = PruningSessionStore(
+            self.run_dir / "sessions.db",
+            self.workspace,
+            policy=trim if isinstance(trim, TrimPolicy) else TrimPolicy(enabled=bool(trim)),
+            ephemeral=ephemeral if isinstance(ephemeral, EphemeralPolicy) else EphemeralPolicy(enabled=bool(ephemeral)),
+            prune=PrunePolicy(keep_denials=keep_denials),
         )
 
     # -- what people ask of it ------------------------------------------------------------------------------------
@@ -271,13 +276,6 @@ class Runtime:
     def _warn_if_no_wall(self, spec: AgentSpec) -> None:
         if spec.delegate_only and self.workbench is None and self._notices.first("wall"):
             warnings.warn(texts.current().running.no_wall.format(role=spec.name), stacklevel=3)
-
-
-def _refuse_policies(*, trim: Any, ephemeral: Any) -> None:
-    if trim is not False:
-        raise NotImplementedError(f"trim: trimming {_LATER}")
-    if not isinstance(ephemeral, bool):
-        raise NotImplementedError(f"ephemeral: a policy object {_LATER}; True and False are accepted")
 
 
 def _made(place: str | Path) -> Path:

@@ -11,7 +11,20 @@ import pytest
 
 from flower import texts
 
-TOPICS = ("rules", "documents", "workbench", "hooks", "workflow", "human", "running", "surroundings")
+TOPICS = (
+    "bequest",
+    "rules",
+    "documents",
+    "workbench",
+    "hooks",
+    "workflow",
+    "human",
+    "isolation",
+    "running",
+    "stores",
+    "surroundings",
+    "updates",
+)
 
 
 @pytest.fixture(autouse=True)
