@@ -22,6 +22,7 @@ from bridge.runner.making import make_workflow, plugins_of
 from bridge.runner.telling import Teller
 from bridge.texts import runner as catalogue
 from flower import Event, HumanChannel, Runtime, Step, StepResult, Workflow
+from flower.core.manifest import spent_in
 from flower.workflow.aside import Recent, ask_aside
 
 log = logging.getLogger(__name__)
@@ -129,6 +130,7 @@ def assemble(
     runtime = Runtime(workspace=order.workspace, run_dir=run_dir, workbench=workflow.workbench or False)
     runtime.plugin_dirs = plugins_of(order)
     budget = order.options.get("budget")
+    runtime.spent_before = spent_in(run_dir)
     runtime.budget_usd = None if budget is None else float(str(budget))
     recent = Recent()
     ask = functools.partial(

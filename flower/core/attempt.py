@@ -22,6 +22,7 @@ from claude_agent_sdk import (
     HookMatcher,
     Message,
     ResultMessage,
+    SystemMessage,
     UserMessage,
 )
 from claude_agent_sdk.types import SyncHookJSONOutput
@@ -322,8 +323,8 @@ class Conversation:
             self._begin_cut(HANDOFF_DUE)
         if not self.fold.cut and self._bound is not None:
             # While a tool runs or a person is asked, silence is as it should be.
-            until = None if self.fold.calls else asyncio.get_running_loop().time() + SILENCE_SECONDS
-            self._bound.reschedule(until)
+            quiet = SILENCE_SECONDS + _announced_wait(message)
+            self._bound.reschedule(None if self.fold.calls else asyncio.get_running_loop().time() + quiet)
 
     def _cut_at_boundary(self, message: Message) -> None:
         if self.fold.is_full_before(message):
@@ -382,6 +383,14 @@ class Conversation:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(LEAVE_SECONDS):
                 await self.client.interrupt()
+
+
+def _announced_wait(message: Message) -> float:
+    """Return how long the program says that it waits before it tries again, in seconds (case CO-1)."""
+    if not isinstance(message, SystemMessage) or message.subtype != "api_retry":
+        return 0.0
+    delay = message.data.get("retry_delay_ms")
+    return max(0.0, delay / 1000) if isinstance(delay, int | float) else 0.0
 
 
 def _is_of_the_session_file(error: BaseException | None) -> bool:

@@ -15,6 +15,8 @@ from flower.core.disk import write_whole
 if sys.platform != "win32":
     import fcntl
 
+FILE = "manifest.json"
+
 Row = Mapping[str, Any]
 
 LOCK_SECONDS = 2.0
@@ -28,6 +30,12 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, RecursionError):  # the last is what a deep nest of brackets gives
         return []
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def spent_in(run_dir: str | Path) -> float:
+    """Return what the steps in a run folder's manifest cost, those of all processes, US dollars."""
+    costs = (row.get("cost_usd") for row in rows_of(Path(run_dir) / FILE))
+    return sum(float(cost) for cost in costs if isinstance(cost, int | float))
 
 
 def merged(rows: Sequence[Row], run: str, own: Sequence[Row]) -> list[Row]:

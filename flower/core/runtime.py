@@ -17,7 +17,7 @@ from claude_agent_sdk import (
 )
 
 from flower import texts
-from flower.core import attempt, next_move
+from flower.core import attempt, manifest, next_move
 from flower.core.agent import AgentSpec, HandoffPolicy
 from flower.core.books import KILLED, Books, StepResult
 from flower.core.env import check_credentials, load_dotenv
@@ -106,6 +106,8 @@ class Runtime:
         text with that text instead, `Runtime.END` ends the run."""
         self.budget_usd: float | None = None
         """For all steps of this runtime together. Counts from the next attempt on, as `model` does."""
+        self.spent_before = 0.0
+        """US dollars that count against `budget_usd` besides: what a run spent in earlier processes (`spent_in`)."""
         self.model: str | None = None
         self._plugin_dirs: list[Path] = []
         self._steering = Steering()
@@ -235,7 +237,7 @@ class Runtime:
 
     @property
     def manifest_path(self) -> Path:
-        return self.run_dir / "manifest.json"
+        return self.run_dir / manifest.FILE
 
     @property
     def project_key(self) -> str:

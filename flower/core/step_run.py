@@ -51,6 +51,7 @@ class Settings(Protocol):
     store: Any
     model: str | None
     budget_usd: float | None
+    spent_before: float
     on_session: Callable[[str], None] | None
     on_interrupted: Callable[[str], Awaitable[str | End | None]] | None
 
@@ -373,15 +374,18 @@ class StepRun:
 
     def _budget_left(self) -> float | None:
         return next_move.budget_left(
-            [(self.runtime.budget_usd, self.books.spent()), (self.spec.max_budget_usd, self.result.cost_usd)]
+            [(self.runtime.budget_usd, self._spent()), (self.spec.max_budget_usd, self.result.cost_usd)]
         )
+
+    def _spent(self) -> float:
+        return self.books.spent() + self.runtime.spent_before
 
     def _is_broke(self) -> bool:
         left = self._budget_left()
         return left is not None and left <= 0
 
     def _broke(self) -> str:
-        limit, spent = self.runtime.budget_usd, self.books.spent()
+        limit, spent = self.runtime.budget_usd, self._spent()
         if limit is None or spent < limit:
             limit, spent = self.spec.max_budget_usd, self.result.cost_usd
         return self.words.budget_spent.format(limit=limit, spent=spent)

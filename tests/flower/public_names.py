@@ -752,7 +752,8 @@ OWN: dict[str, set[str]] = {
     "SqliteSessionStore": {"book_cost", "cost_of"},
     # docs/decisions/0006: the sentinel that `on_interrupted` answers, and the error of a run that a person ended.
     # Rulings R25: the plugins that travel with a workspace.
-    "Runtime": {"END", "ENDED", "current", "plugin_dirs"},
+    # Field case CO-3: what earlier processes of a run spent counts against its budget.
+    "Runtime": {"END", "ENDED", "current", "plugin_dirs", "spent_before"},
     # The language that `starter_flow(lang=)` gives to its workflow; the names of attempts in the manifest.
     "Workflow": {"language"},
     "Step": {"label"},

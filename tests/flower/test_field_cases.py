@@ -12,6 +12,7 @@ from claude_agent_sdk import ToolResultBlock, UserMessage
 
 from flower.core.agent import AgentSpec
 from flower.core.human import HumanChannel
+from flower.core.manifest import spent_in
 from flower.core.resilience import Resilience
 from flower.workflow.base import Step, Workflow
 from tests.fakes.client import Item, Own, Until, init, say
@@ -149,6 +150,7 @@ async def test_a_budget_counts_on_in_the_next_process(make: Make) -> None:
     await first.run(SPEC, "go")
     first.close()
     second = make([init("T"), Own(total=0.1, session="T")])
+    second.spent_before = spent_in(second.run_dir)
     second.budget_usd = 1.0
     await second.run(SPEC, "go")
     assert second.clients[0].options.max_budget_usd == pytest.approx(0.2)
