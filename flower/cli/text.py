@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["RESET", "clean", "clusters", "cut", "cut_left", "one_line", "plain", "unseen", "width", "wrap"]
+__all__ = ["ELLIPSIS", "RESET", "clean", "clusters", "cut", "cut_left", "one_line", "plain", "unseen", "width", "wrap"]
 
 RESET = "\x1b[0m"
 ELLIPSIS = "..."
