@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from flower.texts import documents, hooks, human, rules, running, surroundings, workbench, workflow
+from flower.texts import commands, documents, hooks, human, rules, running, surroundings, workbench, workflow
 
 __all__ = ["LANGUAGES", "Texts", "current", "of", "speaking"]
 
@@ -35,6 +35,7 @@ class Texts:
     human: human.HumanTexts
     running: running.RunningTexts
     surroundings: surroundings.SurroundingTexts
+    commands: commands.CommandTexts
 
 
 _CATALOGUES = {
@@ -48,6 +49,7 @@ _CATALOGUES = {
         human=human.ZH,
         running=running.ZH,
         surroundings=surroundings.ZH,
+        commands=commands.ZH,
     ),
     "en": Texts(
         language="en",
@@ -59,6 +61,7 @@ _CATALOGUES = {
         human=human.EN,
         running=running.EN,
         surroundings=surroundings.EN,
+        commands=commands.EN,
     ),
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from flower import texts
 
-TOPICS = ("rules", "documents", "workbench", "hooks", "workflow", "human", "running", "surroundings")
+TOPICS = ("rules", "documents", "workbench", "hooks", "workflow", "human", "running", "surroundings", "commands")
 
 
 @pytest.fixture(autouse=True)
