@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from flower.texts import commands, documents, hooks, human, rules, running, surroundings, workbench, workflow
+from flower.texts import commands, documents, hooks, human, rules, running, surroundings, terminal, workbench, workflow
 
 __all__ = ["LANGUAGES", "Texts", "current", "of", "speaking"]
 
@@ -36,6 +36,7 @@ class Texts:
     running: running.RunningTexts
     surroundings: surroundings.SurroundingTexts
     commands: commands.CommandTexts
+    terminal: terminal.TerminalTexts
 
 
 _CATALOGUES = {
@@ -50,6 +51,7 @@ _CATALOGUES = {
         running=running.ZH,
         surroundings=surroundings.ZH,
         commands=commands.ZH,
+        terminal=terminal.ZH,
     ),
     "en": Texts(
         language="en",
@@ -62,6 +64,7 @@ _CATALOGUES = {
         running=running.EN,
         surroundings=surroundings.EN,
         commands=commands.EN,
+        terminal=terminal.EN,
     ),
 }
 

@@ -11,7 +11,18 @@ import pytest
 
 from flower import texts
 
-TOPICS = ("rules", "documents", "workbench", "hooks", "workflow", "human", "running", "surroundings", "commands")
+TOPICS = (
+    "rules",
+    "documents",
+    "workbench",
+    "hooks",
+    "workflow",
+    "human",
+    "running",
+    "surroundings",
+    "commands",
+    "terminal",
+)
 
 
 @pytest.fixture(autouse=True)
