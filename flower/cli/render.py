@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -35,6 +35,8 @@ _MOST_PROSE = 100_000
 """Characters of one text that are shown; more is an accident, and would hold up the run."""
 _MOST_SUMMARY = 2_000
 _MOST_OPEN = 1_000
+_OUT_OF_SIGHT = 20
+"""Lines after which a question that waits is shown again."""
 _RESULT_ROWS = 3
 _NAME_COLUMNS = 5
 _STATUS_EVERY = timedelta(seconds=60)
@@ -57,8 +59,12 @@ class State:
     agents: dict[str, int] = field(default_factory=dict)
     """Subagents that are at work, by the id of their call, and the number that each is shown with."""
     agents_seen: int = 0
-    questions: dict[str, str] = field(default_factory=dict)
-    """Questions that wait, by id."""
+    questions: dict[str, Event] = field(default_factory=dict)
+    """Questions that wait, by id, oldest first."""
+    posed: str = ""
+    """The question that was shown last as the one to answer."""
+    rows_since: int = 0
+    """Lines shown since."""
     last: str = ""
     """What was shown last: a kind of event, or the id of a question."""
     blank: bool = True
@@ -111,6 +117,7 @@ def lines(ev: Event, state: State, *, now: datetime, columns: int, verbose: bool
     page = _Page(ev=ev, state=state, now=now, columns=columns, verbose=verbose)
     show(page)
     if page.rows:
+        _keep_in_sight(page)
         state.blank = not page.rows[-1]
     return page.rows
 
@@ -275,17 +282,40 @@ def _ask(page: _Page) -> None:
 
 
 def _question(page: _Page) -> None:
-    ask = str(page.payload.get("id", ""))
+    state, ask = page.state, str(page.payload.get("id", ""))
+    state.questions.pop(ask, None)
+    if state.questions:  # what is typed goes to the oldest one, so that one has to stand below
+        page.gap()
+        page.block("?", page.ev.text, YELLOW)
+        page.block("", page.words.queued.format(count=len(state.questions)), DIM, indent=2)
+        state.posed = ""
+    else:
+        _pose(page, page.ev)
+    _open(state.questions, ask, page.ev)
+
+
+def _pose(page: _Page, ev: Event) -> None:
+    """Show a question as the one to answer now."""
     page.gap()
-    page.block("?", page.ev.text, LOUD)
-    for number, option in enumerate(_listed(page.payload.get("options")), 1):
+    page.block("?", ev.text, LOUD)
+    for number, option in enumerate(_listed(ev.payload.get("options")), 1):
         page.block(f"{number})", _str(option), BOLD, indent=2)
-    remaining = page.payload.get("remaining", -1)
+    remaining = ev.payload.get("remaining", -1)
     if isinstance(remaining, int) and remaining >= 0:
         page.block("", page.words.remaining.format(count=remaining), DIM, indent=2)
     page.gap()
-    _open(page.state.questions, ask, page.ev.text)
-    page.state.last = ask
+    page.state.posed = page.state.last = str(ev.payload.get("id", ""))
+    page.state.rows_since = -len(page.rows)
+
+
+def _keep_in_sight(page: _Page) -> None:
+    """Show the question to answer again where another one stands below it, or where it may have scrolled away."""
+    state = page.state
+    state.rows_since += len(page.rows)
+    oldest = next(iter(state.questions.items()), None)
+    if oldest is not None and (oldest[0] != state.posed or state.rows_since >= _OUT_OF_SIGHT):
+        _pose(page, replace(oldest[1], payload={**oldest[1].payload, "remaining": -1, "id": oldest[0]}))
+        state.rows_since = 0
 
 
 def _outcome(page: _Page) -> None:
@@ -330,7 +360,7 @@ def _step(page: _Page) -> None:
     page.rows.append(_painted(title + "=" * (page.columns - width(title)), BOLD))
     # A step begins a session of its own: the level of the last one says nothing any more.
     state.context, state.status_at = 0, None
-    state.calls, state.agents = {}, {}
+    state.calls, state.agents, state.questions = {}, {}, {}
     state.last = "step"
 
 
@@ -358,6 +388,7 @@ def _handoff(page: _Page) -> None:
         page.block("", words.document.format(path=payload["path"]), DIM, indent=3)
     page.gap()
     page.state.context, page.state.status_at, page.state.last = 0, None, "handoff"
+    page.state.questions = {}
 
 
 def _task(page: _Page) -> None:
@@ -402,6 +433,7 @@ def _unverifiable(page: _Page) -> None:
 
 def _result(page: _Page) -> None:
     state, cost = page.state, page.payload.get("cost_usd")
+    state.questions = {}
     if isinstance(cost, int | float):
         state.cost += cost
     if page.payload.get("is_error"):
@@ -425,6 +457,8 @@ def _reset(page: _Page) -> None:
 
 
 def _retry(page: _Page) -> None:
+    # What a cut agent had asked ends without an outcome; a question that waits all the same can still be answered.
+    page.state.questions = {}
     page.block("!", page.ev.text, YELLOW)
     page.state.last = "retry"
 

@@ -24,6 +24,8 @@ class TerminalTexts:
     # Questions and mail
     remaining: str
     """Placeholder: count."""
+    queued: str
+    """Below a question that comes while others wait. Placeholder: count."""
     nobody: str
     over_budget: str
     declined: str
@@ -72,6 +74,7 @@ ZH = TerminalTexts(
     no_words="失败了,没有说明",
     cannot_show="(这条 {kind} 显示不出来:{error})",
     remaining="(还能问 {count} 次)",
+    queued="(前面还有 {count} 个问题等着,先答最早的那个)",
     nobody="无人应答 —— 它按自己的判断继续,假设会写进「未知与假设」",
     over_budget="提问额度用完 —— 它按自己的判断继续",
     declined="已跳过",
@@ -97,13 +100,14 @@ ZH = TerminalTexts(
 )
 
 EN = TerminalTexts(
-    woke="woken {count} times",
+    woke="wake {count}",
     context="context {size}",
     failed="this turn ended with an error{how}",
     left_out="({count} more characters are not shown)",
     no_words="failed without a word",
     cannot_show="(this {kind} cannot be shown: {error})",
     remaining="({count} more questions allowed)",
+    queued="({count} asked earlier still wait; the oldest is answered first)",
     nobody='nobody answered: it goes on by its own judgement; the assumption goes into "Unknowns and assumptions"',
     over_budget="the budget of questions is used up: it goes on by its own judgement",
     declined="skipped",
