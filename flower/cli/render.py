@@ -7,12 +7,13 @@ act on stands apart.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
 from flower import texts
 from flower.cli.screen import Screen, standard
@@ -434,7 +435,7 @@ def _unverifiable(page: _Page) -> None:
 def _result(page: _Page) -> None:
     state, cost = page.state, page.payload.get("cost_usd")
     state.questions = {}
-    if isinstance(cost, int | float):
+    if _finite(cost):
         state.cost += cost
     if page.payload.get("is_error"):
         how = "" if page.ev.text in ("", "success") else f" ({page.ev.text})"
@@ -471,7 +472,7 @@ def _error(page: _Page) -> None:
 
 def _system(page: _Page) -> None:
     delay = page.payload.get("retry_delay_ms")
-    if page.ev.text != "api_retry" or not isinstance(delay, int | float):
+    if page.ev.text != "api_retry" or not _finite(delay):
         return
     seconds = round(delay / 1000)
     if seconds >= _SLOW_RETRY_S or page.verbose:
@@ -530,7 +531,7 @@ def _painted(row: str, colour: str) -> str:
 
 def _tool_name(name: str) -> str:
     """`mcp__server__tool` reads `server.tool`."""
-    name = one_line(name)
+    name = one_line(name[:_MOST_SUMMARY])
     if name.startswith("mcp__"):
         name = name.removeprefix("mcp__").replace("__", ".", 1)
     return cut(name, 24)
@@ -580,6 +581,10 @@ def _listed(value: Any) -> list[Any]:
 
 def _str(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _finite(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _size(tokens: int) -> str:
