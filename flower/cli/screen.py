@@ -69,6 +69,7 @@ class Screen:
         self._prompt: _Prompt | None = None
         self._drawn = self._drawn_cursor = 0
         self._gone: TextIO | None = None
+        self._waited_in_vain = False
 
     @property
     def width(self) -> int:
@@ -183,7 +184,9 @@ class Screen:
     @contextlib.contextmanager
     def _alone(self, stream: TextIO) -> Iterator[None]:
         """Keep other programs on the same terminal out, as far as that can be had in time."""
-        held = _locked(stream)
+        # A program that was stopped with the lock in its hands is waited for once, not at every line.
+        held = _locked(stream, 0.0 if self._waited_in_vain else LOCK_SECONDS)
+        self._waited_in_vain = held is None
         try:
             yield
         finally:
@@ -242,7 +245,7 @@ def _typed(text: str) -> str:
     return plain(clean(text)).replace("\n", " ")
 
 
-def _locked(stream: TextIO) -> int | None:
+def _locked(stream: TextIO, seconds: float) -> int | None:
     """Return the lock of the terminal behind `stream`, to be closed; None where there is none, or not in time."""
     if sys.platform == "win32":  # no such locks: lines of two programs may mix there
         return None
@@ -250,7 +253,7 @@ def _locked(stream: TextIO) -> int | None:
         file = _lock_file(os.ttyname(stream.fileno()))
     except (AttributeError, OSError, ValueError):
         return None
-    until = time.monotonic() + LOCK_SECONDS
+    until = time.monotonic() + seconds
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
