@@ -38,7 +38,7 @@ def _show(result: StepResult) -> None:
     said, screen = texts.current().commands, standard()
     if not result.ok:
         why = result.error or " ".join(result.errors[-1:])
-        screen.write(said.aside_failed.format(error=" ".join(why.split())))
+        screen.say(said.aside_failed.format(error=" ".join(why.split())))
         return
     screen.write(said.aside_head)
     screen.say(result.text)

@@ -19,9 +19,9 @@ async def bequeath(runtime: Runtime, request: str) -> None:
     try:
         names = await _written(runtime, request)
     except Exception as err:  # noqa: BLE001 - boundary: a run that succeeded must not fail for its last words
-        screen.write(said.bequest_failed.format(error=f"{type(err).__name__}: {err}"))
+        screen.say(said.bequest_failed.format(error=f"{type(err).__name__}: {err}"))
     else:
-        screen.write(said.bequest_done.format(names=", ".join(names)))
+        screen.say(said.bequest_done.format(names=", ".join(names)))
 
 
 async def _written(runtime: Runtime, request: str) -> list[str]:

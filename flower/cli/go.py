@@ -127,7 +127,7 @@ def ask_for_prompt(*, waking: bool = False) -> str:
     """
     said, at_terminal = texts.current().commands, is_terminal()
     if at_terminal:
-        standard().write(said.what_next if waking else said.what_new)
+        standard().say(said.what_next if waking else said.what_new)
     try:
         line = ask_line("> " if at_terminal else "")
     except KeyboardInterrupt:
@@ -173,7 +173,7 @@ def _begin(args: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         raise SystemExit(texts.current().commands.cancelled) from None
     for note in look_over(args.run_dir):
-        standard().write(note)
+        standard().say(note)
     if args.verbose:
         standard().write(texts.current().commands.configuration)
         for key, value in describe().items():
@@ -190,7 +190,7 @@ def _starter(args: argparse.Namespace) -> tuple[Workflow, Runtime, str]:
     if not waking and not request:
         raise SystemExit(said.no_request)
     if waking and args.clarify_only:
-        standard().write(said.nothing_to_clarify)
+        standard().say(said.nothing_to_clarify)
     try:
         flow = starter_flow(
             request,
@@ -209,7 +209,7 @@ def _starter(args: argparse.Namespace) -> tuple[Workflow, Runtime, str]:
         raise SystemExit(str(err)) from None
     runtime = _runtime(args, workbench=flow.workbench or False)
     if waking:
-        standard().write(_wake_line(state, runtime))
+        standard().say(_wake_line(state, runtime))
     return flow, runtime, request
 
 
@@ -275,7 +275,7 @@ def _warn_if_nobody(channel: HumanChannel | None) -> None:
     if channel is None or is_terminal():
         return
     if channel.timeout_s is None or channel.timeout_s > 0:
-        standard().write(texts.current().commands.not_a_terminal)
+        standard().say(texts.current().commands.not_a_terminal)
 
 
 def _finished(runtime: Runtime, work: Coroutine[Any, Any, Ctx], *, verbose: bool) -> int:
@@ -285,16 +285,16 @@ def _finished(runtime: Runtime, work: Coroutine[Any, Any, Ctx], *, verbose: bool
         ctx = _carried_out(work, verbose=verbose)
     finally:
         runtime.close()
-        screen.write(said.total.format(cost=runtime.total_cost(), path=runtime.manifest_path))
+        screen.say(said.total.format(cost=runtime.total_cost(), path=runtime.manifest_path))
     step = ctx.get("_failed_at")
     if step is None:
         return 0
     result = ctx.get("_results", {}).get(step)
     reason = str(ctx.get("_aborted") or _reason(result))
     if reason:
-        screen.write(said.why.format(reason=reason))
+        screen.say(said.why.format(reason=reason))
     if credentials_refused([reason, *_errors(result)]) and is_terminal() and run_setup():
-        screen.write(said.again)
+        screen.say(said.again)
     raise SystemExit(said.stopped_at.format(step=step))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 import traceback
 from pathlib import Path
@@ -42,6 +43,8 @@ def load_workflow(target: str) -> tuple[Workflow, Path | None]:
         except (Exception, SystemExit) as err:  # boundary: a person's own code
             raise TargetError(said.factory_failed.format(target=target, error=_told(err))) from err
     if not isinstance(found, Workflow):
+        if inspect.iscoroutine(found):
+            found.close()
         raise TargetError(said.not_a_workflow.format(target=target, kind=type(found).__name__))
     source = getattr(module, "__file__", None)
     return found, Path(source).resolve() if source else None

@@ -95,7 +95,8 @@ def with_default(argv: Sequence[str], parser: argparse.ArgumentParser) -> list[s
         else:
             break
     else:
-        return [*argv] if {"-h", "--help", "--version"} & {*argv} else [*argv, DEFAULT]
+        left_alone = place > len(argv) or {"-h", "--help", "--version"} & {*argv}
+        return [*argv] if left_alone else [*argv, DEFAULT]
     return [*argv] if argv[place] in names else [*argv[:place], DEFAULT, *argv[place:]]
 
 

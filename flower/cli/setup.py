@@ -52,7 +52,7 @@ def _probe() -> None:
         verdict, reason = probe_credentials()
         if verdict == PROBE_NET:
             # A bad network must never make anyone enter a good token again.
-            screen.write(said.probing_net.format(reason=reason))
+            screen.say(said.probing_net.format(reason=reason))
         if verdict not in (PROBE_AUTH, PROBE_CONFIG):
             return
         told, refusal = (
@@ -75,31 +75,31 @@ def run_setup(*, reason: str = "") -> bool:
     said, screen = texts.current().commands, standard()
     path = user_env_path()
     if reason:
-        screen.write(reason)
-    screen.write(said.setup_where.format(path=path))
+        screen.say(reason)
+    screen.say(said.setup_where.format(path=path))
     credential = _secret(said.ask_credential)
     if not credential:
         screen.write(said.no_credential)
         return False
     if not (credential.isascii() and credential.isprintable() and " " not in credential):
-        screen.write(said.odd_credential)
+        screen.say(said.odd_credential)
         return False
     base, model, window = (_line(question) for question in (said.ask_base, said.ask_model, said.ask_window))
     if window and not _is_count(window):
-        screen.write(said.odd_window.format(value=window))
+        screen.say(said.odd_window.format(value=window))
     values = settings(credential, base=base, model=model, window=window)
     shadows = [key for key in values if _environment.get(key) and _environment[key] != values[key]]
     try:
         keep(path, values)
     except OSError as err:
-        screen.write(said.not_stored.format(path=path, error=err.strerror or err))
+        screen.say(said.not_stored.format(path=path, error=err.strerror or err))
         return False
     # The other kind of credential would win over the new one, or be sent to the new address.
     _environment.pop(_TOKEN if _KEY in values else _KEY, None)
     load_dotenv(path, override=True)
-    screen.write(said.stored.format(path=path))
+    screen.say(said.stored.format(path=path))
     for key in shadows:
-        screen.write(said.shadowed.format(key=key))
+        screen.say(said.shadowed.format(key=key))
     return True
 
 

@@ -244,7 +244,7 @@ class Reader:
         try:
             self._carry_out(meant)
         except Exception as err:  # noqa: BLE001 - boundary: one line that fails must not end the reading
-            self._screen.write(texts.current().commands.failed.format(kind=type(err).__name__, error=err))
+            self._screen.say(texts.current().commands.failed.format(kind=type(err).__name__, error=err))
 
     def _carry_out(self, meant: Meaning) -> None:
         channel = self._channel
@@ -262,7 +262,7 @@ class Reader:
             case Mail(text=text) if channel is not None:
                 channel.send(text)
             case Decline() | Answer() | Mail():
-                self._screen.write(texts.current().commands.no_channel)
+                self._screen.say(texts.current().commands.no_channel)
             case _:
                 assert_never(meant)
 
@@ -270,7 +270,7 @@ class Reader:
         said = texts.current().commands
         if self._on_interrupt is not None:
             self._on_interrupt(words)
-        self._screen.write(said.interrupted)
+        self._screen.say(said.interrupted)
         if self._channel is not None and (count := len(self._channel.pending())):
             self._screen.write(said.still_asking.format(count=count))
 
