@@ -370,16 +370,23 @@ def test_a_planted_link_is_not_followed(terminal: Terminal, tmp_path: Path) -> N
     assert not victim.exists()
 
 
-def test_a_lock_file_that_is_no_plain_file_of_ours_is_not_used(terminal: Terminal) -> None:
+@pytest.mark.parametrize("planted", ["a pipe", "a folder", "a second name of another file"])
+def test_a_lock_file_that_is_no_plain_file_of_ours_is_not_used(
+    terminal: Terminal, planted: str, tmp_path: Path
+) -> None:
     path = lock_path(terminal)
     path.unlink()
-    os.mkfifo(path)
+    if planted == "a pipe":
+        os.mkfifo(path)
+    elif planted == "a folder":
+        path.mkdir()
+    else:
+        (tmp_path / "other").write_text("")
+        path.hardlink_to(tmp_path / "other")
+    with pytest.raises(OSError, match=path.name):
+        module._lock_file(os.ttyname(terminal.slave))
     Screen(terminal.stream).write("out")
     assert "out" in terminal.read()
-    path.unlink()
-    path.mkdir()
-    Screen(terminal.stream).write("again")
-    assert "again" in terminal.read()
 
 
 def test_no_descriptor_is_left_open(terminal: Terminal) -> None:
