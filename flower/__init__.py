@@ -117,7 +117,8 @@ _HOMES = {
     "flower.core.lineage": "Lineage",
     "flower.core.resilience": "Resilience classify endpoint reachable",
     "flower.core.roles": (
-        "CLARIFIER_RULES COORDINATOR_RULES JUDGE_RULES ORACLE_RULES WORKER_RULES clarify coordinator judge oracle worker"
+        "CLARIFIER_RULES COORDINATOR_RULES JUDGE_RULES ORACLE_RULES WORKER_RULES clarify coordinator "
+        "judge oracle worker"
     ),
     "flower.core.runtime": "Runtime StepResult",
     "flower.core.workbench": "Workbench",

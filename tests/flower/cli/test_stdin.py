@@ -146,7 +146,8 @@ def ended(reader: Reader) -> bool:
 
 
 def test_a_pipe_answers_speaks_up_and_declines_what_is_open_at_its_end() -> None:
-    channel, asked, shown = Heard(waiting=list(TWO)), [], io.StringIO()
+    channel, shown = Heard(waiting=list(TWO)), io.StringIO()
+    asked: list[str] = []
     with piped() as (out, into):
         reader = Reader(channel, on_aside=asked.append, screen=Screen(shown, columns=80), fd=out, on_terminal=False)
         with reading(reader):
@@ -203,7 +204,8 @@ def test_a_workflow_without_a_channel_says_that_nothing_was_sent() -> None:
 
 
 def test_an_interrupt_takes_the_next_line_and_says_what_it_costs() -> None:
-    channel, words, shown, requested = Heard(waiting=list(TWO)), [], io.StringIO(), threading.Event()
+    channel, shown, requested = Heard(waiting=list(TWO)), io.StringIO(), threading.Event()
+    words: list[str] = []
     with piped() as (out, into):
         reader = Reader(
             channel,
@@ -227,7 +229,8 @@ def test_an_interrupt_takes_the_next_line_and_says_what_it_costs() -> None:
 
 
 def test_an_interrupt_that_was_begun_is_carried_out_when_the_input_ends() -> None:
-    words, requested = [], threading.Event()
+    words: list[str] = []
+    requested = threading.Event()
     requested.set()
     with piped() as (out, into):
         os.close(into)
