@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flower.core.agent import AgentSpec, CompactPolicy, build_options
+    from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, build_options, default_window
     from flower.core.brief import Brief
     from flower.core.events import Event, normalize
     from flower.core.goal import Goal, Verdict
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         whitelist_guard,
         workbench_hooks,
     )
+    from flower.core.handoff import Handoff
     from flower.core.human import Ask, HumanChannel
     from flower.core.lineage import Lineage
     from flower.core.resilience import Resilience, classify, endpoint, reachable
@@ -66,6 +67,8 @@ __all__ = [
     "CompactPolicy",
     "Event",
     "Goal",
+    "Handoff",
+    "HandoffPolicy",
     "HumanChannel",
     "Lineage",
     "Resilience",
@@ -82,6 +85,7 @@ __all__ = [
     "clarify_step",
     "classify",
     "coordinator",
+    "default_window",
     "delegate_guard",
     "endpoint",
     "goal_step",
@@ -105,7 +109,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "flower.core.agent": "AgentSpec CompactPolicy build_options",
+    "flower.core.agent": "AgentSpec CompactPolicy HandoffPolicy build_options default_window",
     "flower.core.brief": "Brief",
     "flower.core.events": "Event normalize",
     "flower.core.goal": "Goal Verdict",
@@ -113,6 +117,7 @@ _HOMES = {
         "delegate_guard index_guard isolate_guard isolated merge_hooks spill_guard wants_isolation whitelist_guard "
         "workbench_hooks"
     ),
+    "flower.core.handoff": "Handoff",
     "flower.core.human": "Ask HumanChannel",
     "flower.core.lineage": "Lineage",
     "flower.core.resilience": "Resilience classify endpoint reachable",
@@ -136,13 +141,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 _TO_COME = frozenset(
     {
         "EphemeralPolicy",
-        "Handoff",
-        "HandoffPolicy",
         "PrunePolicy",
         "PruningSessionStore",
         "TrimPolicy",
         "TrimmingSessionStore",
-        "default_window",
         "trim_report",
     }
 )

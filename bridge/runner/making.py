@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
 from bridge.errors import LaunchError
 from bridge.ports import Order
 from flower import Workflow, starter_flow, wake_state
+from flower.core.plugins import beside
 
 STARTER = "starter"
 DOCUMENTS = {"en": ("brief.md", "goal.md"), "zh": ("需求.md", "目标.md")}
@@ -39,6 +41,21 @@ def make_workflow(order: Order, *, run_dir: Path) -> Workflow:
         judge_can_run=bool(order.options.get("judge_can_run")),
         lang=order.language,
     )
+
+
+def plugins_of(order: Order) -> list[Path]:
+    """Return the plugin folder beside the module of an order's flow (rulings R25). Call it when the flow is made.
+
+    Raises:
+        LaunchError: there is such a folder, but it is no plugin.
+    """
+    if order.flow == STARTER:
+        return []
+    module = sys.modules[order.flow.partition(":")[0]]
+    try:
+        return beside(getattr(module, "__file__", None))
+    except ValueError as err:
+        raise LaunchError(f"flow {order.flow!r}: {err}") from err
 
 
 def _request(order: Order, *, waking: bool) -> str:

@@ -18,7 +18,7 @@ from bridge.ports import Order
 from bridge.runner import outcome
 from bridge.runner.aside import Aside
 from bridge.runner.hands import Hands
-from bridge.runner.making import make_workflow
+from bridge.runner.making import make_workflow, plugins_of
 from bridge.runner.telling import Teller
 from bridge.texts import runner as catalogue
 from flower import Event, HumanChannel, Runtime, Step, StepResult, Workflow
@@ -127,6 +127,7 @@ def assemble(
     workflow = make_workflow(order, run_dir=run_dir)
     channel = workflow.channel = workflow.channel or HumanChannel()
     runtime = Runtime(workspace=order.workspace, run_dir=run_dir, workbench=workflow.workbench or False)
+    runtime.plugin_dirs = plugins_of(order)
     budget = order.options.get("budget")
     runtime.budget_usd = None if budget is None else float(str(budget))
     recent = Recent()

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 from claude_agent_sdk import ClaudeAgentOptions, SessionStore
+
+from flower.core.calibration import calib_path, calibrated_window, default_window, remember_overflow
+
+__all__ = [
+    "PLUGIN_DIR",
+    "AgentSpec",
+    "CompactPolicy",
+    "HandoffPolicy",
+    "Options",
+    "build_options",
+    "calib_path",
+    "calibrated_window",
+    "default_window",
+    "remember_overflow",
+]
+
+Options = ClaudeAgentOptions
+"""What the SDK is started with, for modules that only hand it on."""
 
 PLUGIN_DIR = Path(__file__).resolve().parents[2] / "plugin"
 """Skills and the like that travel with a source tree; an installed wheel has none (API 19)."""
@@ -58,6 +76,47 @@ class CompactPolicy:
         if self.window is not None:
             env["CLAUDE_CODE_AUTO_COMPACT_WINDOW"] = str(self.window)
         return env
+
+
+@dataclass
+class HandoffPolicy:
+    """When a full context is handed over to a fresh session, instead of being compacted. Sizes are in tokens.
+
+    A window so small that `at` lies below what a role needs to begin (about 34,000 for a coordinator) makes every
+    new session hand over at once; only `max_generations` and the stop after two degraded handovers end that.
+
+    Args:
+        enabled: off leaves a full context to the program's own compaction.
+        window: what the context is taken to hold.
+        headroom: room for the turn that writes the document; 0 lets it grow with the window, a positive number is
+            taken as it is.
+        max_generations: a brake against a runaway.
+    """
+
+    enabled: bool = True
+    window: int = field(default_factory=default_window)
+    headroom: int = 0
+    max_generations: int = 8
+
+    HEADROOM_FRACTION: ClassVar[float] = 0.25
+    HEADROOM_FLOOR: ClassVar[int] = 50_000
+
+    @property
+    def room(self) -> int:
+        """What is left free for writing."""
+        if self.headroom > 0:
+            return self.headroom
+        return max(self.HEADROOM_FLOOR, int(self.window * self.HEADROOM_FRACTION))
+
+    @property
+    def at(self) -> int:
+        """The level at which the session is handed over."""
+        return max(10_000, self.window - self.room)
+
+    @property
+    def warn_at(self) -> int:
+        """The level at which people hear of it beforehand."""
+        return max(1_000, self.at - 20_000)
 
 
 @dataclass

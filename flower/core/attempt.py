@@ -1,25 +1,36 @@
 """One attempt of a step: one SDK client, one prompt, up to the result of that prompt (rulings R4).
 
 `Fold` is the pure half, from messages to an outcome. `Conversation` is the shell: it opens the client, feeds the fold,
-cuts where a person asked for it, and closes.
+cuts where a person asked for it or the context is full, and closes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
-from claude_agent_sdk import AssistantMessage, HookContext, HookMatcher, Message, ResultMessage
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeSDKError,
+    HookContext,
+    HookMatcher,
+    Message,
+    ResultMessage,
+    UserMessage,
+)
 from claude_agent_sdk.types import SyncHookJSONOutput
 
+from flower.core.agent import HandoffPolicy
 from flower.core.events import Event, normalize
-from flower.core.next_move import Ending
-from flower.core.steering import Steering
+from flower.core.level import Level
+from flower.core.next_move import HANDOFF_DUE, INTERRUPTED, Ending
+from flower.core.steering import Steers
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +42,19 @@ CLOSE_SECONDS = 25.0
 """More than the SDK's own steps from end of input to SIGKILL take together."""
 PATIENCE_SECONDS = 10.0
 """How long *end* waits for a message boundary, then cuts all the same."""
+
+SILENCE_SECONDS = 900.0
+"""How long the model may say nothing at all while no tool runs and nobody is asked.
+
+A stream that went silent is noticed late by the program or not at all (SDK facts 10); a long answer without partial
+messages is silent too, for some minutes.
+"""
+
+_STOPPED = "hook_stopped"
+"""The program's word for a turn that a hook ended."""
+
+_TURNS = 100
+"""Turns of the loop that a hook grants to the reader."""
 
 _NOTIFICATION = "task-notification"
 
@@ -55,22 +79,29 @@ class Fold:
     Args:
         prompt: uuid of the prompt; the attempt ends with the result that names it.
         price: turns a session's cumulative cost into what was not booked yet.
+        level: how full the context is; goes on from attempt to attempt.
+        near: makes the event that says that the context will be full soon.
     """
 
     prompt: str
     price: Callable[[str, float], float]
+    level: Level = field(default_factory=lambda: Level(HandoffPolicy(enabled=False, window=0)))
+    near: Callable[[], Event] | None = None
     session: str | None = None
     texts: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     cost_usd: float = 0.0
     num_turns: int = 0
-    context: int = 0
+    answer: str = ""
+    """The id of the main thread's newest answer; each of its blocks is a message of its own."""
     calls: set[str] = field(default_factory=set)
     """Tool calls of the main thread that have no result yet."""
+    answered: set[str] = field(default_factory=set)
+    """Those that have."""
     result: ResultMessage | None = None
     """The result of the own prompt."""
-    cut: bool = False
-    """A person cut the attempt; what comes after that is booked and not told."""
+    cut: str = ""
+    """Why the attempt was cut, as an error of `next_move`; what comes after that is booked and not told."""
     raised: BaseException | None = None
     """What the SDK or a sink raised."""
     api: AssistantMessage | None = None
@@ -87,6 +118,30 @@ class Fold:
         self.session = str(found)
         return self.session
 
+    def is_full_before(self, message: Message) -> bool:
+        """Whether to hand over at the boundary before this message.
+
+        What is running is let finish: waiting for it costs no context, cutting it loses its work. So the blocks of one
+        answer belong together, and open calls are waited for. The good end of the own prompt wins (D7).
+        """
+        match message:
+            case ResultMessage():
+                done = self._is_own(message) and not message.is_error and message.terminal_reason != _STOPPED
+                return self._is_full() and not done
+            case AssistantMessage(message_id=str(answer)) if answer == self.answer:
+                return False
+            case AssistantMessage() | UserMessage():
+                return self._is_full()
+            case _:
+                return False
+
+    def is_full_behind(self, message: Message) -> bool:
+        """Whether to hand over behind this message: it held the last result that was waited for."""
+        return isinstance(message, UserMessage) and not message.parent_tool_use_id and self._is_full()
+
+    def _is_full(self) -> bool:
+        return self.level.due and self.session is not None and not self.calls
+
     def take(self, message: Message) -> list[Event]:
         """Fold a message and return the events to tell; after a cut, those of results only."""
         events = normalize(message)
@@ -95,28 +150,45 @@ class Fold:
             return events
         if self.cut:
             return []
-        if isinstance(message, AssistantMessage) and message.error:
-            self.api = message
+        if isinstance(message, AssistantMessage):
+            if message.error:
+                self.api = message
+            if not message.parent_tool_use_id:
+                self.answer = message.message_id or ""
+        warned = self.level.warned
         for event in events:
             self._see(event)
-        return events
+        return [*events, self.near()] if self.near is not None and self.level.warned and not warned else events
 
     def fail(self, error: BaseException) -> None:
         """Note an exception of the SDK or of a sink; the first one counts."""
         if self.raised is None:
             self.raised = error
 
+    @property
+    def program_failed(self) -> bool:
+        """Whether it was the SDK or its program that raised; then the program's last words say more."""
+        return isinstance(self.raised, ClaudeSDKError)
+
     def ending(self) -> Ending:
         """Return how the attempt ended, a cut left aside."""
         result = self.result
         if self.raised is not None:
-            return Ending(ok=False, error=f"{type(self.raised).__name__}: {self.raised}")
+            return self._failed(f"{type(self.raised).__name__}: {self.raised}")
         if result is None:
-            return Ending(ok=False, error=self.errors[-1] if self.errors else "the program ended without a result")
+            return self._failed(self.errors[-1] if self.errors else "the program ended without a result")
         if not result.is_error:
             return Ending(ok=True)
         kind = (self.api.error if self.api is not None else None) or result.subtype
-        return Ending(ok=False, error=self._said(result), status=result.api_error_status, kind=kind)
+        return dataclasses.replace(
+            self._failed(self._said(result)),
+            status=result.api_error_status,
+            kind=kind,
+            reason=result.terminal_reason or "",
+        )
+
+    def _failed(self, error: str) -> Ending:
+        return Ending(ok=False, error=error, errors=tuple(self.errors))
 
     def _said(self, result: ResultMessage) -> str:
         if self.errors:
@@ -146,13 +218,14 @@ class Fold:
             self.errors.append(event.text)
         if event.kind == "error" or event.payload.get("subagent"):
             return
-        self.context = max(self.context, event.payload.get("context", 0))
+        self.level.rise(event.payload.get("context", 0))
         if event.kind == "text":
             self.texts.append(event.text)
         elif event.kind == "tool_call":
             self.calls.add(event.payload["id"])
         elif event.kind == "tool_result":
             self.calls.discard(event.payload["tool_use_id"])
+            self.answered.add(event.payload["tool_use_id"])
 
 
 # -- the shell ----------------------------------------------------------------------------------------------------
@@ -163,6 +236,7 @@ class Conversation:
     """One client's life. Opened, read and closed by the one task that runs `run`.
 
     Args:
+        silent: the error of an attempt in which nothing came for `SILENCE_SECONDS`.
         on_session: told a session's id the moment it is known; whatever it raises is the caller's to catch.
         tell: takes each event; what it raises fails the attempt (behaviour 5.2).
     """
@@ -170,7 +244,8 @@ class Conversation:
     client: Client
     text: str
     fold: Fold
-    steering: Steering
+    steering: Steers
+    silent: str
     on_session: Callable[[str], None]
     tell: Callable[[Event], None]
     _look: asyncio.Event = field(default_factory=asyncio.Event)
@@ -186,7 +261,7 @@ class Conversation:
             if not self._leaving and not self.steering.ended:
                 await self._talk()
             elif self.steering.ended:
-                self.fold.cut = True
+                self.fold.cut = INTERRUPTED
         except Exception as err:
             log.debug("attempt.failed", exc_info=True)
             self.fold.fail(err)
@@ -212,7 +287,7 @@ class Conversation:
     async def _read(self) -> None:
         """Send the prompt and read up to its result. Exceptions go to the fold, not into the task group."""
         self._talked = True
-        bound = self._bound = asyncio.timeout(None)
+        bound = self._bound = asyncio.timeout(SILENCE_SECONDS)
         try:
             async with bound:
                 await self.client.query(_as_stream(self.text, self.fold.prompt))
@@ -222,8 +297,10 @@ class Conversation:
                         if self.fold.result is not None:
                             return
         except Exception as err:  # boundary: whatever the SDK or a sink raises is how this attempt ended
-            if bound.expired():
+            if bound.expired() and self.fold.cut:
                 log.warning("attempt.no_result_after_cut")
+            elif bound.expired():
+                self.fold.fail(TimeoutError(self.silent))
             else:
                 log.debug("attempt.failed", exc_info=True)
                 self.fold.fail(err)
@@ -235,14 +312,26 @@ class Conversation:
         if session := self.fold.new_session(message):
             self.on_session(session)
             self._look.set()
-        # Without a session there is nothing to go on with, so an interrupt is kept until there is one (rulings R3).
-        if not self.fold.cut and self.fold.session and self.steering.wants_cut(boundary=True, busy=False):
-            self._begin_cut()
+        if not self.fold.cut:
+            self._cut_at_boundary(message)
         for event in self.fold.take(message):
             self.tell(event)
+        if not self.fold.cut and self.fold.is_full_behind(message):
+            self._begin_cut(HANDOFF_DUE)
+        if not self.fold.cut and self._bound is not None:
+            # While a tool runs or a person is asked, silence is as it should be.
+            until = None if self.fold.calls else asyncio.get_running_loop().time() + SILENCE_SECONDS
+            self._bound.reschedule(until)
 
-    def _begin_cut(self) -> None:
-        self.fold.cut = True
+    def _cut_at_boundary(self, message: Message) -> None:
+        if self.fold.is_full_before(message):
+            self._begin_cut(HANDOFF_DUE)
+        # Without a session there is nothing to go on with, so an interrupt is kept until there is one (rulings R3).
+        elif self.fold.session and self.steering.wants_cut(boundary=True, busy=False):
+            self._begin_cut(INTERRUPTED)
+
+    def _begin_cut(self, why: str) -> None:
+        self.fold.cut = why
         self._limit()
         self._look.set()
 
@@ -257,7 +346,7 @@ class Conversation:
         patience_over = False
         while not self.fold.cut:
             if self._cut_is_due(patience_over):
-                self._begin_cut()
+                self._begin_cut(INTERRUPTED)
                 break
             try:
                 async with asyncio.timeout(PATIENCE_SECONDS if self.steering.ended else None):
@@ -293,16 +382,19 @@ class Conversation:
                 await self.client.interrupt()
 
 
-def brake(steering: Steering, words: str) -> HookMatcher:
-    """Return a hook that lets no tool begin once people want a cut.
+def brake(when: Callable[[], bool], words: str) -> HookMatcher:
+    """Return a hook that lets no tool begin while `when` says so.
 
-    The cut comes with the next message, and with a message that calls a tool the tool begins at once: a short one
+    A cut comes with the next message, and with a message that calls a tool the tool begins at once: a short one
     would be over before the cut arrives. Having a hook for every call also means that, should this process be killed,
     the program refuses the calls that come after (SDK facts 11).
+
+    Args:
+        words: told to the model for each call that is refused.
     """
 
     async def hold_back(_data: Any, _call: str | None, _context: HookContext) -> SyncHookJSONOutput:
-        if not (steering.ended or steering.interrupted):
+        if not when():
             return {}
         return {
             "hookSpecificOutput": {
@@ -313,6 +405,30 @@ def brake(steering: Steering, words: str) -> HookMatcher:
         }
 
     return HookMatcher(hooks=[hold_back], on_failure="block")
+
+
+def halt(when: Callable[[], bool], fold: Fold, words: str) -> HookMatcher:
+    """Return a hook that ends the turn after the results of an answer's calls, while `when` says so.
+
+    Between these results and the next request to the model nothing is lost and nothing is paid for; a cut from outside
+    comes a moment later, when the request is under way.
+
+    Args:
+        words: what the program notes as the reason.
+    """
+
+    async def stop(data: Any, _call: str | None, _context: HookContext) -> SyncHookJSONOutput:
+        if data.get("agent_id"):
+            return {}
+        calls = {call.get("tool_use_id") for call in data.get("tool_calls") or []}
+        # The results have arrived, but the task that reads them may not have had its turn yet.
+        for _ in range(_TURNS):
+            if calls <= fold.answered:
+                break
+            await asyncio.sleep(0)
+        return {"continue_": False, "stopReason": words} if when() else {}
+
+    return HookMatcher(hooks=[stop])
 
 
 async def sheltered(conversation: Conversation) -> None:

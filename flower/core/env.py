@@ -92,6 +92,22 @@ def base_address() -> str:
     return base if "://" in base else f"https://{base}"
 
 
+def given_base_address() -> str:
+    """The base address as it is set, without a password in it; empty where none is."""
+    return _without_password(_environment.get("ANTHROPIC_BASE_URL", "").strip())
+
+
+def main_model() -> str:
+    """Name of the main model as the environment has it; empty where it names none."""
+    return _environment.get("ANTHROPIC_MODEL") or _environment.get("ANTHROPIC_DEFAULT_OPUS_MODEL") or ""
+
+
+def window() -> int | None:
+    """FLOWER_WINDOW in tokens; None where it is unset or no positive whole number."""
+    given = _environment.get("FLOWER_WINDOW", "").strip()
+    return int(given) if given.isascii() and given.isdecimal() and 0 < len(given) < 16 and int(given) > 0 else None
+
+
 def probe_credentials(timeout: float = 20.0) -> tuple[str, str]:
     """Ask the endpoint one tiny question; returns a verdict (`PROBE_…`) and its reason for people.
 

@@ -1,4 +1,4 @@
-"""What happens after an attempt: finish, ask the people who interrupted, or try again. Pure (behaviour 15.3)."""
+"""What happens after an attempt: finish, go on with people's words, hand over, or try again. Pure (behaviour 15.3)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from flower.core.handoff import is_overflow
+
 INTERRUPTED = "interrupted-by-human"
 ENDED = "ended-by-human"
+HANDOFF_DUE = "context-full-handoff"
 
 _FATAL = frozenset({400, 401, 403, 404, 413})
 _PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_FULL = frozenset({"blocking_limit", "prompt_too_long"})
+"""Reasons for which the program ends a turn whose context does not fit (SDK facts 14)."""
 
 
 class End(Enum):
@@ -31,6 +36,15 @@ class Ending:
     error: str | None = None
     status: int | None = None
     kind: str = ""
+    reason: str = ""
+    """How the program itself says that the turn ended (`terminal_reason`)."""
+    errors: tuple[str, ...] = ()
+    """The synthetic error texts of this attempt alone (D14)."""
+
+    @property
+    def full(self) -> bool:
+        """Whether it failed because the context does not fit."""
+        return not self.ok and (self.reason in _FULL or is_overflow(self.error, *self.errors))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +58,23 @@ class GoOn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandOff:
+    """The context is full; a fresh session takes over.
+
+    `overflow`: it does not fit any more, so the full session cannot even write the handoff.
+    """
+
+    overflow: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
     """Wait until it can work, then go on in the same session, or start over where there is none."""
 
     kind: str
 
 
-Move = Finish | GoOn | Retry
+Move = Finish | GoOn | HandOff | Retry
 
 
 def after(
@@ -59,6 +83,7 @@ def after(
     session: str | None,
     tried: int,
     limit: int,
+    hands_over: bool,
     classify: Callable[[str | None], str],
     retryable: Callable[[str], bool],
 ) -> Move:
@@ -68,6 +93,7 @@ def after(
         session: the session that can be resumed.
         tried: attempts so far that count; interrupts do not.
         limit: attempts in all; 1 when failures are not retried.
+        hands_over: whether a full context is handed over.
         classify: fatal, transient or unknown, from an error's text.
         retryable: which of these are tried again.
     """
@@ -75,6 +101,10 @@ def after(
         return Finish()
     if ending.error == INTERRUPTED:
         return GoOn() if session else Finish()
+    if session and ending.error == HANDOFF_DUE:
+        return HandOff(overflow=False)
+    if session and hands_over and ending.full:
+        return HandOff(overflow=True)
     kind = kind_of(ending, classify)
     return Retry(kind=kind) if tried < limit and retryable(kind) else Finish()
 

@@ -1,95 +1,46 @@
-"""Runs one step: asks the SDK through an attempt, carries out what `next_move` decides, keeps the books."""
+"""The executor that people hold in their hands: runs steps, is steered from any thread, knows what they cost."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import dataclasses
-import functools
-import os
 import secrets
 import time
-import uuid
 import warnings
-from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, assert_never, cast
+from typing import Any, ClassVar, TypeVar
 
-import anyio
 from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
-    ClaudeSDKError,
     project_key_for_directory,
 )
 
 from flower import texts
 from flower.core import attempt, next_move
-from flower.core.agent import AgentSpec, build_options
+from flower.core.agent import AgentSpec, HandoffPolicy
 from flower.core.books import KILLED, Books, StepResult
 from flower.core.env import check_credentials, load_dotenv
 from flower.core.events import Event
-from flower.core.guard import merge_hooks, whitelist_guard, workbench_hooks
-from flower.core.next_move import End, Ending, Finish, GoOn, Retry
-from flower.core.openings import Openings, digest_of
-from flower.core.resilience import Resilience, classify
-from flower.core.starting import start_script
+from flower.core.level import Level
+from flower.core.next_move import End
+from flower.core.notices import Notices
+from flower.core.openings import Openings
+from flower.core.outfit import Outfit, Turn
+from flower.core.plugins import checked
+from flower.core.resilience import Resilience
 from flower.core.steering import Steering
+from flower.core.step_run import StepRun
 from flower.core.workbench import Workbench
 from flower.stores.resumable import ResumableSessionStore
-from flower.texts.running import ZH, RunningTexts
+from flower.texts.running import ZH
 
 __all__ = ["Runtime", "StepResult"]
 
 T = TypeVar("T")
 Sink = Callable[[Event], None]
 
-QUIET = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-    "DISABLE_AUTOUPDATER": "1",
-}
-MANNERS = {
-    # Delegation blocks: its result is the subagent's report (SDK facts 3, trap 2).
-    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
-    # A question costs no search first (trap 3); the plan comes as TodoWrite (trap 7).
-    "ENABLE_TOOL_SEARCH": "false",
-    "CLAUDE_CODE_ENABLE_TASKS": "0",
-    # A question may wait 24.8 days (D5).
-    "MCP_TOOL_TIMEOUT": "2147483647",
-    # People hear of trouble early; going on with it is our business.
-    "CLAUDE_CODE_MAX_RETRIES": "2",
-}
-"""What every child gets; a spec's own `env` stands above it."""
-
-BUFFER_BYTES = 64 << 20
-"""A longer line of the program ends the run; the SDK's default of 1 MiB is one written file (facts 1)."""
-
 _LATER = "comes with the context economy, in a later version"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Turn:
-    """What one attempt says, and to which session."""
-
-    text: str
-    resume: str | None = None
-    fork: bool = False
-    resume_at: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Job:
-    """One call of `Runtime.run`."""
-
-    spec: AgentSpec
-    first: _Turn
-    result: StepResult
-    tell: Sink
-    words: RunningTexts
 
 
 class Runtime:
@@ -105,7 +56,7 @@ class Runtime:
         workbench: an instance, or True for one in `run_dir`. Without one nothing keeps a coordinator's hands off.
         spill_threshold: characters from which a tool's output goes to a file; None or 0 for never.
         resilience: a policy, or False: no failure is tried again.
-        handoff: accepted; until handing over is built, the program's own compaction stays on.
+        handoff: a policy, or False: a full context is left to the program's own compaction.
 
     Raises:
         RuntimeError: there is no credential.
@@ -114,7 +65,7 @@ class Runtime:
 
     INTERRUPTED: ClassVar[str] = next_move.INTERRUPTED
     ENDED: ClassVar[str] = next_move.ENDED
-    HANDOFF_DUE: ClassVar[str] = "context-full-handoff"
+    HANDOFF_DUE: ClassVar[str] = next_move.HANDOFF_DUE
     INTERRUPT_NOTE: ClassVar[str] = ZH.interrupt_note
     END: ClassVar[End] = End.END
 
@@ -130,15 +81,14 @@ class Runtime:
         workbench: Workbench | bool = False,
         spill_threshold: int | None = 4000,
         resilience: Resilience | bool = True,
-        handoff: Any = True,
+        handoff: HandoffPolicy | bool = True,
     ) -> None:
-        _refuse_policies(trim=trim, ephemeral=ephemeral, handoff=handoff)
+        _refuse_policies(trim=trim, ephemeral=ephemeral)
         self.workspace = _made(workspace)
         self.run_dir = _made(run_dir)
         self.portable = portable
         self.spill_threshold = spill_threshold
         self.resilience = resilience if isinstance(resilience, Resilience) else Resilience(enabled=bool(resilience))
-        self.handoff = handoff
         self.workbench: Workbench | None = None
         if isinstance(workbench, Workbench):
             self.workbench = workbench
@@ -155,12 +105,15 @@ class Runtime:
         self.budget_usd: float | None = None
         """For all steps of this runtime together. Counts from the next attempt on, as `model` does."""
         self.model: str | None = None
+        self._plugin_dirs: list[Path] = []
         self._steering = Steering()
-        self._warned: set[str] = set()
+        self._notices = Notices()
         self._openings = Openings(self.run_dir / "openings.json")
         load_dotenv()
         if trouble := check_credentials():
             raise RuntimeError(trouble)
+        # After the .env files were read: the window is guessed from what they say.
+        self.handoff = handoff if isinstance(handoff, HandoffPolicy) else HandoffPolicy(enabled=bool(handoff))
         self.store: Any = ResumableSessionStore(
             self.run_dir / "sessions.db", orphan=lambda: texts.current().surroundings.orphan
         )
@@ -193,11 +146,25 @@ class Runtime:
             result.error, result.ended_at = self.ENDED, result.started_at
             return result
         self._warn_if_no_wall(spec)
-        first = _Turn(text=prompt, resume=resume, fork=fork, resume_at=resume_at)
-        job = _Job(spec=spec, first=first, result=result, tell=on_event or _nobody, words=texts.current().running)
+        step = StepRun(
+            spec=spec,
+            task=prompt,
+            start=Turn(text=prompt, resume=resume, fork=fork, resume_at=resume_at),
+            result=result,
+            tell=on_event or _nobody,
+            words=texts.current().running,
+            level=Level(self.handoff),
+            runtime=self,
+            steering=self._steering,
+            books=self._books,
+            openings=self._openings,
+            notices=self._notices,
+            outfit=self._outfit,
+            client=self._client,
+        )
         self._books.open(result)
         try:
-            await self._carry(job)
+            await step.carry()
         except asyncio.CancelledError:
             result.error = result.error or KILLED
             raise
@@ -230,6 +197,19 @@ class Runtime:
     def close(self) -> None:
         """Close the store. Twice is harmless."""
         self.store.close()
+
+    @property
+    def plugin_dirs(self) -> list[Path]:
+        """Plugin folders of the flow that runs here; from the next attempt on. The package's own comes besides.
+
+        Raises, when set:
+            ValueError: a folder is missing, or is no plugin.
+        """
+        return list(self._plugin_dirs)
+
+    @plugin_dirs.setter
+    def plugin_dirs(self, folders: Iterable[str | Path]) -> None:
+        self._plugin_dirs = checked(folders)
 
     # -- what it knows --------------------------------------------------------------------------------------------
 
@@ -270,257 +250,29 @@ class Runtime:
         """Return the SDK's client; the one place where it is made."""
         return ClaudeSDKClient(options)
 
-    # -- the loop of attempts -------------------------------------------------------------------------------------
-
-    async def _carry(self, job: _Job) -> None:
-        turn: _Turn | None = job.first
-        while turn is not None:
-            ending = await self._attempt(job, turn)
-            job.result.ok, job.result.error = ending.ok, ending.error
-            turn = await self._next(job, ending)
-
-    async def _next(self, job: _Job, ending: Ending) -> _Turn | None:
-        move = next_move.after(
-            ending,
-            session=job.result.session_id,
-            tried=job.result.attempts,
-            limit=self.resilience.max_attempts if self.resilience.enabled else 1,
-            classify=classify,
-            retryable=self.resilience.should_retry,
-        )
-        match move:
-            case Finish():
-                return None
-            case GoOn():
-                return await self._go_on(job)
-            case Retry(kind=kind):
-                return await self._again(job, kind)
-            case _:
-                assert_never(move)
-
-    async def _go_on(self, job: _Job) -> _Turn | None:
-        """Find out how a cut step goes on. None: it ends."""
-        words = self._steering.take() or ""
-        hook = self.on_interrupted
-        if hook is not None:
-            said = await self._unless(lambda: self._steering.ended, functools.partial(hook, words))
-            if said is End.END:
-                self._steering.end()
-            elif isinstance(said, str):
-                words = said
-        if self._steering.ended:
-            job.result.error = self.ENDED
-            return None
-        job.result.error = None
-        text = job.words.interrupted_with_words if words else job.words.interrupted
-        self._tell_retry(job, text)
-        framed = job.words.resume_with_words.format(words=words) if words else job.words.resume_plain
-        return self._resumed(job, f"{framed}\n\n{job.words.interrupt_note}")
-
-    async def _again(self, job: _Job, kind: str) -> _Turn | None:
-        """Wait until another attempt makes sense. None: it does not."""
-        result = job.result
-        self._tell_retry(job, job.words.retry.format(attempt=result.attempts, kind=kind))
-
-        async def wait() -> bool:
-            if not await self.resilience.wait_online(lambda text: self._tell_retry(job, text)):
-                return False
-            await asyncio.sleep(self.resilience.delay_for(result.attempts))
-            return True
-
-        online = await self._unless(lambda: self._is_steered(result), wait)
-        if self._steering.ended:
-            result.error = self.ENDED
-            return None
-        if self._is_steered(result):
-            return await self._go_on(job)
-        if not online:
-            result.error = f"{result.error}{job.words.still_offline.format(wait=self._patience())}"
-            return None
-        result.attempts += 1
-        return self._resumed(job, self.resilience.prompt_to_resume()) if result.session_id else job.first
-
-    def _resumed(self, job: _Job, text: str) -> _Turn:
-        job.result.resumed = True
-        return _Turn(text=text, resume=job.result.session_id)
-
-    def _is_steered(self, result: StepResult) -> bool:
-        return self._steering.ended or (self._steering.interrupted and result.session_id is not None)
-
-    async def _unless(self, stop: Callable[[], bool], work: Callable[[], Awaitable[T]]) -> T | None:
-        """Await `work`, but give it up as soon as people want what `stop` looks for."""
-        with anyio.CancelScope() as scope:
-
-            def look() -> None:
-                if stop():
-                    scope.cancel()
-
-            with self._steering.heard(look):
-                look()
-                return await work()
-        return None
-
-    def _patience(self) -> str:
-        spoken, seconds = texts.current().surroundings, self.resilience.max_offline_wait
-        if seconds < 60:
-            return spoken.seconds.format(count=round(seconds))
-        return spoken.minutes.format(count=round(seconds / 60))
-
-    def _tell_retry(self, job: _Job, text: str) -> None:
-        job.tell(Event("retry", text, payload={"step": job.result.step, "attempt": job.result.attempts}))
-
-    # -- one attempt ----------------------------------------------------------------------------------------------
-
-    async def _attempt(self, job: _Job, turn: _Turn) -> Ending:
-        left = self._budget_left(job)
-        if left is not None and left <= 0:
-            return Ending(ok=False, error=self._broke(job), kind="budget")
-        said: deque[str] = deque(maxlen=20)
-        try:
-            options, index = self._options(job.spec, turn, left, said.append)
-        except OSError as err:
-            return Ending(ok=False, error=f"{type(err).__name__}: {err}")
-        fold = attempt.Fold(prompt=str(uuid.uuid4()), price=self._books.pricing(self.store, turn.resume))
-        conversation = attempt.Conversation(
-            client=self._client(options),
-            text=turn.text,
-            fold=fold,
-            steering=self._steering,
-            on_session=lambda session: self._on_session(job, turn, session, index),
-            tell=lambda event: self._tell(job, event),
-        )
-        try:
-            await attempt.sheltered(conversation)
-        finally:
-            self._take_over(job.result, fold)
-        if fold.cut:
-            return Ending(ok=False, error=self.ENDED if self._steering.ended else self.INTERRUPTED)
-        ending = fold.ending()
-        if isinstance(fold.raised, ClaudeSDKError) and said:
-            lines = " / ".join(said)[-500:]
-            return dataclasses.replace(ending, error=f"{ending.error} | {job.words.child_said.format(lines=lines)}")
-        return ending
-
-    def _take_over(self, result: StepResult, fold: attempt.Fold) -> None:
-        result.cost_usd += fold.cost_usd
-        result.num_turns += fold.num_turns
-        result.errors.extend(fold.errors)
-        result.context = max(result.context, fold.context)
-        if text := "\n".join(fold.texts).strip():
-            result.text = text
-
-    def _on_session(self, job: _Job, turn: _Turn, session: str, index: str) -> None:
-        if session == job.result.session_id:  # known from the attempt before
-            return
-        job.result.session_id = session
-        if turn.resume is None:
-            self._openings.remember(session, index)
-        elif turn.fork:
-            self._openings.remember(session, self._openings.began_with(turn.resume, otherwise=index))
-        if self.on_session is not None:
-            with contextlib.suppress(Exception):  # continuity is a bonus and must never stop a run (behaviour 18.2)
-                self.on_session(session)
-
-    def _tell(self, job: _Job, event: Event) -> None:
-        job.tell(event)
-        served = event.payload.get("model")
-        if served and event.kind in ("text", "thinking", "tool_call") and not event.payload.get("subagent"):
-            self._compare_model(job, str(served))
-
-    def _compare_model(self, job: _Job, served: str) -> None:
-        """Say once when the endpoint serves another model than the environment names (D21)."""
-        if "model" in self._warned:
-            return
-        self._warned.add("model")
-        want = _environment("ANTHROPIC_MODEL") or _environment("ANTHROPIC_DEFAULT_OPUS_MODEL")
-        if want and not job.spec.model and not self.model and want.lower() != served.lower():
-            text = job.words.model_mismatch.format(want=want, served=served)
-            job.tell(Event("error", text, payload={"model_mismatch": True, "want": want, "served": served}))
-
-    # -- options --------------------------------------------------------------------------------------------------
-
-    def _options(
-        self, spec: AgentSpec, turn: _Turn, left: float | None, stderr: Callable[[str], None]
-    ) -> tuple[ClaudeAgentOptions, str]:
-        """Compile an attempt's options, and the digest of the workbench's index that goes into them.
-
-        Raises:
-            OSError: the workbench or the run folder cannot be written.
-            ValueError, NotImplementedError: the spec asks for what there is not.
-        """
-        prelude = self._prelude(spec)
-        options = build_options(
-            dataclasses.replace(spec, hooks=self._hooks(spec), max_budget_usd=left, model=self.model or spec.model),
-            cwd=self.workspace,
-            session_store=self.store,
-            resume=turn.resume,
-            fork=turn.fork,
-            resume_at=turn.resume_at,
+    def _outfit(self) -> Outfit:
+        return Outfit(
+            workspace=self.workspace,
+            run_dir=self.run_dir,
+            store=self.store,
+            workbench=self.workbench,
             portable=self.portable,
-            add_dirs=[str(self.workbench.root)] if self.workbench is not None and self.workbench.external else None,
-            prelude=prelude,
+            spill_threshold=self.spill_threshold,
+            openings=self._openings,
+            handoff=self.handoff,
+            plugins=self._plugin_dirs,
         )
-        options.env = {**QUIET, **MANNERS, "CLAUDE_CONFIG_DIR": str(self.run_dir / "claude"), **options.env}
-        options.max_buffer_size = BUFFER_BYTES
-        options.verbatim_prompts = True  # what people write is never run as a slash command (trap 6)
-        options.stderr = stderr
-        options.cli_path = start_script(self.run_dir, options.env)
-        index = digest_of(prelude)
-        if turn.resume is not None and self._openings.began_with(turn.resume, otherwise=digest_of("")) != index:
-            cast("dict[str, Any]", options.system_prompt)["snapshot"] = False
-        return options, index
-
-    def _prelude(self, spec: AgentSpec) -> str:
-        if self.workbench is None:
-            return ""
-        self.workbench.refresh()
-        return self.workbench.prompt_block() if spec.workbench else ""
-
-    def _hooks(self, spec: AgentSpec) -> dict[str, list[Any]]:
-        groups: list[dict[str, list[Any]] | None] = [spec.hooks]
-        if self.workbench is not None:
-            groups.append(
-                cast(
-                    "dict[str, list[Any]]",
-                    workbench_hooks(
-                        self.workbench,
-                        delegate_only=spec.delegate_only,
-                        spill_threshold=self.spill_threshold,
-                        agents=spec.agents,
-                        allow_glance=spec.glance,
-                    ),
-                )
-            )
-        if not spec.delegate_only and (guard := whitelist_guard(spec.allowed_tools, role=spec.name)):
-            groups.append({"PreToolUse": [guard]})
-        groups.append({"PreToolUse": [attempt.brake(self._steering, texts.current().running.held_back)]})
-        return merge_hooks(*groups)
-
-    # -- money --------------------------------------------------------------------------------------------------
-
-    def _budget_left(self, job: _Job) -> float | None:
-        return next_move.budget_left(
-            [(self.budget_usd, self._books.spent()), (job.spec.max_budget_usd, job.result.cost_usd)]
-        )
-
-    def _broke(self, job: _Job) -> str:
-        limit, spent = self.budget_usd, self._books.spent()
-        if limit is None or spent < limit:
-            limit, spent = job.spec.max_budget_usd, job.result.cost_usd
-        return job.words.budget_spent.format(limit=limit, spent=spent)
 
     def _warn_if_no_wall(self, spec: AgentSpec) -> None:
-        if spec.delegate_only and self.workbench is None and "wall" not in self._warned:
-            self._warned.add("wall")
+        if spec.delegate_only and self.workbench is None and self._notices.first("wall"):
             warnings.warn(texts.current().running.no_wall.format(role=spec.name), stacklevel=3)
 
 
-def _refuse_policies(*, trim: Any, ephemeral: Any, handoff: Any) -> None:
+def _refuse_policies(*, trim: Any, ephemeral: Any) -> None:
     if trim is not False:
         raise NotImplementedError(f"trim: trimming {_LATER}")
-    for name, value in (("ephemeral", ephemeral), ("handoff", handoff)):
-        if not isinstance(value, bool):
-            raise NotImplementedError(f"{name}: a policy object {_LATER}; True and False are accepted")
+    if not isinstance(ephemeral, bool):
+        raise NotImplementedError(f"ephemeral: a policy object {_LATER}; True and False are accepted")
 
 
 def _made(place: str | Path) -> Path:
@@ -531,7 +283,3 @@ def _made(place: str | Path) -> Path:
 
 def _nobody(_event: Event) -> None:
     """Take events that nobody wants."""
-
-
-def _environment(name: str) -> str:
-    return os.environ.get(name, "")  # noqa: TID251 - two model names that only this check needs

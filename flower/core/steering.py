@@ -6,6 +6,16 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from typing import Protocol
+
+
+class Steers(Protocol):
+    """What an attempt asks of whoever steers it."""
+
+    @property
+    def ended(self) -> bool: ...
+    def wants_cut(self, *, boundary: bool, busy: bool) -> bool: ...
+    def heard(self, listener: Callable[[], object]) -> contextlib.AbstractContextManager[None]: ...
 
 
 class Steering:
@@ -27,6 +37,11 @@ class Steering:
     def interrupted(self) -> bool:
         """Whether an interrupt waits to be taken up."""
         return self._words is not None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether people want the turn that runs to stop."""
+        return self._ended or self.interrupted
 
     def interrupt(self, words: str, *, now: bool) -> None:
         """Ask for a cut. Words that come before the cut are kept together; the same words twice count once."""
@@ -78,3 +93,20 @@ class Steering:
         for loop, listener in listeners:
             with contextlib.suppress(RuntimeError):  # a closed loop has nothing to cut any more
                 loop.call_soon_threadsafe(listener)
+
+
+class OnlyEnds:
+    """The same person's wishes, for a turn that an interrupt may not cut: it waits for the turn behind this one."""
+
+    def __init__(self, steering: Steering) -> None:
+        self._steering = steering
+
+    @property
+    def ended(self) -> bool:
+        return self._steering.ended
+
+    def wants_cut(self, *, boundary: bool, busy: bool) -> bool:
+        return self.ended and (boundary or busy)
+
+    def heard(self, listener: Callable[[], object]) -> contextlib.AbstractContextManager[None]:
+        return self._steering.heard(listener)

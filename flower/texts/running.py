@@ -24,7 +24,38 @@ class RunningTexts:
     held_back: str
     """To the model, for a call that was about to begin when a person interrupted or ended the run."""
 
+    # Handover. Sizes are in thousands of tokens.
+    near: str
+    """Placeholders: context, window, left."""
+    writing: str
+    """Placeholders: context, window."""
+    handed_over: str
+    """Placeholder: step."""
+    handoff_no_tools: str
+    """To the model, for a tool call in the turn that writes the handoff."""
+    handoff_name: str
+    """The file in the workbench's notes. Placeholder: step."""
+    handoff_archive: str
+    """The folder below the archive for the ones before it."""
+    degraded_note: str
+    """In `StepResult.errors`. Placeholder: why."""
+    handoff_unkept: str
+    """In `StepResult.errors`, when the document could not be written to disk. Placeholder: error."""
+    why_overflow: str
+    why_missing: str
+    """Placeholder: sections."""
+    too_many_generations: str
+    """Placeholders: count, at, window."""
+    burning: str
+    """Placeholders: window, headroom."""
+
     # Limits and warnings
+    silent: str
+    """The error of an attempt in which nothing came for too long. Placeholder: minutes."""
+    plugin_broken: str
+    """Placeholder: errors."""
+    no_plugin: str
+    """Placeholder: path."""
     budget_spent: str
     """Placeholders: limit, spent. Holds the word `budget`, by which it is known as fatal."""
     no_wall: str
@@ -61,6 +92,27 @@ ZH = RunningTexts(
         "结果还用得着的,重试一次就行。"
     ),
     held_back="人刚刚打断了这个运行,这次调用没有执行。",
+    near="上下文 {context:.1f}K/{window:.0f}K · 还有约 {left:.0f}K 到换代",
+    writing="上下文 {context:.1f}K/{window:.0f}K —— 正在写交接…",
+    handed_over="上下文满了,写交接换新会话({step})",
+    handoff_no_tools="这一轮只写交接,不再干活。不要调用工具,直接把五段写出来。",
+    handoff_name="交接-{step}.md",
+    handoff_archive="交接",
+    degraded_note="交接降级({why})",
+    handoff_unkept="交接没有落盘:{error}",
+    why_overflow="上下文已经溢出,写不了交接",
+    why_missing="缺了这几段:{sections}",
+    too_many_generations=(
+        "已经换代 {count} 次,到上限了,停在这里。换代阈值 {at} tokens(窗口按 {window} 算)。"
+        "如果每个新会话一开始就越线,说明阈值低于角色的启动地板:把 window 调大,或者用 --no-handoff 关掉换代。"
+    ),
+    burning=(
+        "连续两次换代都是降级的空交接,再换下去只是烧钱,停在这里。多半是窗口估错了或者余量不够:"
+        "现在窗口按 {window} 算,余量 {headroom}。调 window 或 headroom,或者用 --no-handoff 关掉换代。"
+    ),
+    silent="模型 {minutes} 分钟没有任何消息(timed out)",
+    plugin_broken="插件没有装上:{errors}",
+    no_plugin="{path} 不是插件目录:要有 .claude-plugin/plugin.json。",
     budget_spent="预算(budget)用完了:上限 ${limit:.2f},已花 ${spent:.2f}。提高上限以后可以接着跑。",
     no_wall=(
         "{role} 只许派活(delegate_only),但这个 Runtime 没有 workbench,所以没有任何 hook 拦在主线程和 "
@@ -99,6 +151,29 @@ EN = RunningTexts(
         "still needed."
     ),
     held_back="The human has just interrupted this run; this call was not carried out.",
+    near="context {context:.1f}K/{window:.0f}K · about {left:.0f}K to go until the handover",
+    writing="context {context:.1f}K/{window:.0f}K, writing the handoff…",
+    handed_over="The context is full: a fresh session takes over from a handoff ({step})",
+    handoff_no_tools="This turn writes the handoff and nothing else. Call no tools; write the five sections.",
+    handoff_name="handoff-{step}.md",
+    handoff_archive="handoffs",
+    degraded_note="handoff degraded ({why})",
+    handoff_unkept="the handoff could not be written to disk: {error}",
+    why_overflow="the context has overflowed, no handoff could be written",
+    why_missing="sections are missing: {sections}",
+    too_many_generations=(
+        "This step was handed over {count} times, which is the limit, so it stops here. It hands over at {at} tokens "
+        "(assumed window: {window}). If each new session crosses that line at once, it lies below what the role needs "
+        "to begin: raise the window, or switch handing over off with --no-handoff."
+    ),
+    burning=(
+        "Two handoffs in a row were degraded ones without content; going on would only burn money, so the step stops "
+        "here. Most likely the window is guessed wrong or the headroom is too small: the window is taken as {window}, "
+        "the headroom as {headroom}. Set window or headroom, or switch handing over off with --no-handoff."
+    ),
+    silent="the model sent no message for {minutes} minutes (timed out)",
+    plugin_broken="a plugin could not be loaded: {errors}",
+    no_plugin="{path} is no plugin folder: it must hold .claude-plugin/plugin.json.",
     budget_spent="The budget is used up: limit ${limit:.2f}, spent ${spent:.2f}. Raise the limit to go on.",
     no_wall=(
         "{role} may only delegate, but this Runtime has no workbench, so no hook stands between the main thread and "

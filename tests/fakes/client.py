@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, Message, ResultMessage, SystemMessage, TextBlock
@@ -120,7 +120,11 @@ class ScriptedClient:
         if self.after_cut is None:
             await asyncio.Event().wait()
         else:
-            yield result(self.after_cut, [])
+            yield result(replace(self.after_cut, session=self._session()), [])
+
+    def _session(self) -> str:
+        named = [item.data["session_id"] for item in self.script if isinstance(item, SystemMessage)]
+        return str(named[-1]) if named else ABORTED.session
 
     async def interrupt(self) -> None:
         self.interrupts += 1

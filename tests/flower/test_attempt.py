@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flower.core.attempt import Fold, brake
-from flower.core.next_move import Ending
+from flower.core.next_move import INTERRUPTED, Ending
 from flower.core.steering import Steering
 
 
@@ -91,7 +91,7 @@ def test_the_level_is_the_main_threads_highest() -> None:
         assistant(TextBlock("b"), usage={"input_tokens": 7}),
         assistant(TextBlock("c"), usage={"input_tokens": 90}, parent_tool_use_id="t"),
     )
-    assert folded.context == 10
+    assert folded.level.tokens == 10
 
 
 def test_it_is_busy_while_a_call_of_the_main_thread_has_no_result() -> None:
@@ -153,13 +153,20 @@ def test_after_a_cut_only_results_are_told() -> None:
     [
         ([result()], Ending(ok=True)),
         ([], Ending(ok=False, error="the program ended without a result")),
-        ([assistant(TextBlock("gone"), model="<synthetic>")], Ending(ok=False, error="gone")),
+        ([assistant(TextBlock("gone"), model="<synthetic>")], Ending(ok=False, error="gone", errors=("gone",))),
         (
             [
                 assistant(TextBlock("API Error: 529"), model="<synthetic>", error="server_error"),
                 result(is_error=True, api_error_status=529, terminal_reason="api_error"),
             ],
-            Ending(ok=False, error="API Error: 529", status=529, kind="server_error"),
+            Ending(
+                ok=False,
+                error="API Error: 529",
+                status=529,
+                kind="server_error",
+                reason="api_error",
+                errors=("API Error: 529",),
+            ),
         ),
         (
             [result(is_error=True, subtype="error_max_turns", errors=["Reached maximum number of turns (3)"])],
@@ -199,12 +206,12 @@ messages = st.one_of(
 @given(st.lists(messages), st.lists(messages))
 def test_a_cut_freezes_what_was_said_but_not_what_it_cost(before: list[Any], after: list[Any]) -> None:
     whole, cut = took(*before), took(*before)
-    cut.cut = True
+    cut.cut = INTERRUPTED
     for message in after:
         whole.take(message)
         cut.take(message)
     reference = took(*before)
-    assert (cut.texts, cut.errors, cut.context) == (reference.texts, reference.errors, reference.context)
+    assert (cut.texts, cut.errors, cut.level) == (reference.texts, reference.errors, reference.level)
     assert (cut.cost_usd, cut.num_turns) == (whole.cost_usd, whole.num_turns)
 
 
@@ -224,7 +231,7 @@ def test_a_cut_freezes_what_was_said_but_not_what_it_cost(before: list[Any], aft
 @pytest.mark.case("SS-3")
 async def test_no_tool_begins_once_people_want_a_cut(ask: Callable[[Steering], object], held: bool) -> None:
     steering = Steering()
-    matcher = brake(steering, "interrupted")
+    matcher = brake(lambda: steering.wanted, "interrupted")
     ask(steering)
     (hook,) = matcher.hooks
     anything: Any = {}

@@ -21,6 +21,8 @@ BUILT = [
     "Event",
     "GOAL_KEY",
     "Goal",
+    "Handoff",
+    "HandoffPolicy",
     "HumanChannel",
     "JUDGE_RULES",
     "Lineage",
@@ -43,6 +45,7 @@ BUILT = [
     "clarify_step",
     "classify",
     "coordinator",
+    "default_window",
     "delegate_guard",
     "endpoint",
     "goal_step",
@@ -67,18 +70,16 @@ BUILT = [
 
 TO_COME = [
     "EphemeralPolicy",
-    "Handoff",
-    "HandoffPolicy",
     "PrunePolicy",
     "PruningSessionStore",
     "TrimPolicy",
     "TrimmingSessionStore",
-    "default_window",
     "trim_report",
 ]
 
 HOMES = {
-    "flower.core.agent": ["AgentSpec", "CompactPolicy", "build_options"],
+    "flower.core.agent": ["AgentSpec", "CompactPolicy", "HandoffPolicy", "build_options", "default_window"],
+    "flower.core.handoff": ["Handoff"],
     "flower.core.runtime": ["Runtime", "StepResult"],
     "flower.core.roles": [
         *("coordinator", "worker", "clarify", "judge", "oracle"),

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import pytest
 
-from flower.core.next_move import ENDED, INTERRUPTED, Ending, Finish, GoOn, Move, Retry, after, budget_left, kind_of
+from flower.core.next_move import (
+    ENDED,
+    HANDOFF_DUE,
+    INTERRUPTED,
+    Ending,
+    Finish,
+    GoOn,
+    HandOff,
+    Move,
+    Retry,
+    after,
+    budget_left,
+    kind_of,
+)
 from flower.core.resilience import Resilience, classify
 
 
-def move(ending: Ending, *, session: str | None = "S", tried: int = 1, resilience: Resilience | None = None) -> Move:
+def move(
+    ending: Ending,
+    *,
+    session: str | None = "S",
+    tried: int = 1,
+    hands_over: bool = True,
+    resilience: Resilience | None = None,
+) -> Move:
     rules = resilience or Resilience(resume_prompt="go on")
     return after(
         ending,
         session=session,
         tried=tried,
         limit=rules.max_attempts,
+        hands_over=hands_over,
         classify=classify,
         retryable=rules.should_retry,
     )
@@ -36,6 +57,26 @@ def move(ending: Ending, *, session: str | None = "S", tried: int = 1, resilienc
 )
 def test_each_ending_has_its_move(ending: Ending, expected: Move) -> None:
     assert move(ending) == expected
+
+
+@pytest.mark.parametrize(
+    ("ending", "overflow"),
+    [
+        (Ending(ok=False, error=HANDOFF_DUE), False),
+        (Ending(ok=False, error="Prompt is too long"), True),
+        (Ending(ok=False, error="odd", errors=("API Error: 400 context_length_exceeded",)), True),
+        (Ending(ok=False, error="odd", reason="blocking_limit"), True),
+        (Ending(ok=False, error="API Error: 400", status=400, reason="prompt_too_long"), True),
+    ],
+)
+def test_a_full_context_is_handed_over_however_often_was_tried(ending: Ending, overflow: bool) -> None:
+    assert move(ending, tried=99) == HandOff(overflow=overflow)
+
+
+def test_an_overflow_is_a_failure_like_others_without_a_session_or_a_policy() -> None:
+    full = Ending(ok=False, error="API Error: 400 prompt is too long")
+    assert move(full, session=None) == Finish()
+    assert move(full, hands_over=False) == Finish()
 
 
 def test_an_interrupt_without_a_session_ends_the_step() -> None:

@@ -105,7 +105,7 @@ def test_without_a_credential_there_is_no_runtime(make: Make, monkeypatch: pytes
         make()
 
 
-@pytest.mark.parametrize(("name", "value"), [("trim", True), ("trim", object()), ("handoff", {}), ("ephemeral", 1)])
+@pytest.mark.parametrize(("name", "value"), [("trim", True), ("trim", object()), ("ephemeral", 1)])
 def test_a_policy_that_is_not_built_yet_is_refused_and_not_ignored(make: Make, name: str, value: Any) -> None:
     with pytest.raises(NotImplementedError, match=f"{name}: .*context economy"):
         make(**{name: value})
@@ -231,6 +231,8 @@ async def test_every_attempt_gets_the_environment_that_the_design_needs(make: Ma
         "CLAUDE_CODE_ENABLE_TASKS": "0",
         "MCP_TOOL_TIMEOUT": "2147483647",
         "CLAUDE_CODE_MAX_RETRIES": "7",
+        "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE": "1000000",
+        "DISABLE_AUTO_COMPACT": "1",
         "CLAUDE_CONFIG_DIR": str(runtime.run_dir / "claude"),
         "MINE": "1",
     }

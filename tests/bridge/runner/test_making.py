@@ -10,7 +10,7 @@ import pytest
 
 from bridge.errors import LaunchError
 from bridge.ports import Order
-from bridge.runner.making import make_workflow
+from bridge.runner.making import make_workflow, plugins_of
 from flower import Workflow, texts
 from tests.bridge.runner import flows
 from tests.bridge.runner.rig import FLOWS, Rig
@@ -129,3 +129,18 @@ def test_a_module_that_breaks_while_it_is_read_is_named_with_its_reason(
     with pytest.raises(LaunchError, match=f"flow '{name}:flow': ") as caught:
         made(tmp_path, flow=f"{name}:flow")
     assert said in str(caught.value)
+
+
+def test_the_plugin_beside_a_flow_travels_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_flow.py").write_text("from tests.bridge.runner.flows import one as flow\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    named = order(tmp_path, flow="own_flow:flow")
+    make_workflow(named, run_dir=tmp_path / "flower")
+    assert plugins_of(named) == plugins_of(order(tmp_path)) == []
+    folder = tmp_path / "plugin"
+    folder.mkdir()
+    with pytest.raises(LaunchError, match=r"flow 'own_flow:flow': .*plugin\.json"):
+        plugins_of(named)
+    (folder / ".claude-plugin").mkdir()
+    (folder / ".claude-plugin" / "plugin.json").write_text('{"name": "own"}')
+    assert plugins_of(named) == [folder]

@@ -1,0 +1,383 @@
+"""One step on its way to its end: attempts, and what is done between them (behaviour 15.3).
+
+`next_move` decides, this carries out: go on with people's words, wait and try again, hand over to a fresh session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import uuid
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, assert_never
+
+import anyio
+
+from flower import texts
+from flower.core import attempt, next_move, succession
+from flower.core.agent import AgentSpec, HandoffPolicy, Options
+from flower.core.books import Books, StepResult
+from flower.core.calibration import remember_overflow
+from flower.core.events import Event
+from flower.core.handoff import Handoff, degraded
+from flower.core.level import Level
+from flower.core.next_move import End, Ending, Finish, GoOn, HandOff, Retry
+from flower.core.notices import Notices
+from flower.core.openings import Openings
+from flower.core.outfit import Hooks, Outfit, Turn
+from flower.core.resilience import Resilience, classify
+from flower.core.steering import OnlyEnds, Steering, Steers
+from flower.core.workbench import Workbench
+from flower.texts.running import RunningTexts
+
+T = TypeVar("T")
+Sink = Callable[[Event], None]
+
+_EMPTY_HANDOFFS = 2
+"""Degraded handovers in a row after which going on would only burn money (API 4.4)."""
+
+
+class Settings(Protocol):
+    """What a step reads of its runtime, each time anew: people may change it while it runs."""
+
+    resilience: Resilience
+    handoff: HandoffPolicy
+    workbench: Workbench | None
+    store: Any
+    model: str | None
+    budget_usd: float | None
+    on_session: Callable[[str], None] | None
+    on_interrupted: Callable[[str], Awaitable[str | End | None]] | None
+
+
+@dataclass(slots=True, kw_only=True)
+class StepRun:
+    """One call of `Runtime.run`.
+
+    Args:
+        spec, task: the agent, and what it is told first.
+        start: how the living generation begins; said again where a failure comes before there is a session.
+        result: filled in on the way.
+        tell: the sink.
+        client: makes the SDK's client.
+        empty_handoffs: degraded ones in a row.
+    """
+
+    spec: AgentSpec
+    task: str
+    start: Turn
+    result: StepResult
+    tell: Sink
+    words: RunningTexts
+    level: Level
+    runtime: Settings
+    steering: Steering
+    books: Books
+    openings: Openings
+    notices: Notices
+    outfit: Callable[[], Outfit]
+    client: Callable[[Options], attempt.Client]
+    empty_handoffs: int = 0
+
+    # -- the loop of attempts -------------------------------------------------------------------------------------
+
+    async def carry(self) -> None:
+        """Run the step to its end, over retries, interrupts and handovers; what came of it is in `result`."""
+        turn: Turn | None = self.start
+        while turn is not None:
+            ending = await self._attempt(turn)
+            self.result.ok, self.result.error = ending.ok, ending.error
+            turn = await self._next(ending)
+
+    async def _next(self, ending: Ending) -> Turn | None:
+        move = next_move.after(
+            ending,
+            session=self.result.session_id,
+            tried=self.result.attempts,
+            limit=self.runtime.resilience.max_attempts if self.runtime.resilience.enabled else 1,
+            hands_over=self.runtime.handoff.enabled,
+            classify=classify,
+            retryable=self.runtime.resilience.should_retry,
+        )
+        match move:
+            case Finish():
+                return None
+            case GoOn():
+                return await self._go_on()
+            case HandOff(overflow=overflow):
+                return await self._hand_over(overflow)
+            case Retry(kind=kind):
+                return await self._again(kind)
+            case _:
+                assert_never(move)
+
+    async def _go_on(self) -> Turn | None:
+        """Find out how a cut step goes on. None: it ends."""
+        words = self.steering.take() or ""
+        hook = self.runtime.on_interrupted
+        if hook is not None:
+            said = await self._unless(lambda: self.steering.ended, functools.partial(hook, words))
+            if said is End.END:
+                self.steering.end()
+            elif isinstance(said, str):
+                words = said
+        if self.steering.ended:
+            self.result.error = next_move.ENDED
+            return None
+        self.result.error = None
+        text = self.words.interrupted_with_words if words else self.words.interrupted
+        self._tell_retry(text)
+        framed = self.words.resume_with_words.format(words=words) if words else self.words.resume_plain
+        return self._resumed(f"{framed}\n\n{self.words.interrupt_note}")
+
+    async def _again(self, kind: str) -> Turn | None:
+        """Wait until another attempt makes sense. None: it does not."""
+        result = self.result
+        self._tell_retry(self.words.retry.format(attempt=result.attempts, kind=kind))
+
+        async def wait() -> bool:
+            if not await self.runtime.resilience.wait_online(self._tell_retry):
+                return False
+            await asyncio.sleep(self.runtime.resilience.delay_for(result.attempts))
+            return True
+
+        online = await self._unless(lambda: self._is_steered(result), wait)
+        if self.steering.ended:
+            result.error = next_move.ENDED
+            return None
+        if self._is_steered(result):
+            return await self._go_on()
+        if not online:
+            result.error = f"{result.error}{self.words.still_offline.format(wait=self._patience())}"
+            return None
+        result.attempts += 1
+        return self._resumed(self.runtime.resilience.prompt_to_resume()) if result.session_id else self.start
+
+    def _resumed(self, text: str) -> Turn:
+        self.result.resumed = True
+        return Turn(text=text, resume=self.result.session_id)
+
+    def _is_steered(self, result: StepResult) -> bool:
+        return self.steering.ended or (self.steering.interrupted and result.session_id is not None)
+
+    async def _unless(self, stop: Callable[[], bool], work: Callable[[], Awaitable[T]]) -> T | None:
+        """Await `work`, but give it up as soon as people want what `stop` looks for."""
+        with anyio.CancelScope() as scope:
+
+            def look() -> None:
+                if stop():
+                    scope.cancel()
+
+            with self.steering.heard(look):
+                look()
+                return await work()
+        return None
+
+    def _patience(self) -> str:
+        spoken, seconds = texts.current().surroundings, self.runtime.resilience.max_offline_wait
+        if seconds < 60:
+            return spoken.seconds.format(count=round(seconds))
+        return spoken.minutes.format(count=round(seconds / 60))
+
+    def _tell_retry(self, text: str) -> None:
+        self.tell(Event("retry", text, payload={"step": self.result.step, "attempt": self.result.attempts}))
+
+    # -- handing over ---------------------------------------------------------------------------------------------
+
+    async def _hand_over(self, overflow: bool) -> Turn | None:
+        """Have the full session write down where it is, and begin a fresh one with that (behaviour 16.2).
+
+        None: the step ends, with the reason in its error.
+        """
+        result, level, policy = self.result, self.level, self.runtime.handoff
+        if self._is_broke():
+            result.error = self._broke()
+            return None
+        if overflow and level.tokens:
+            remember_overflow(level.tokens)
+        if len(result.retired) >= policy.max_generations:
+            result.error = self.words.too_many_generations.format(
+                count=len(result.retired), at=policy.at, window=policy.window
+            )
+            return None
+        self.tell(succession.writing(level, result.step))
+        handoff = self._degraded(self.words.why_overflow) if overflow else await self._written()
+        if self.steering.ended:
+            result.error = next_move.ENDED
+            return None
+        self._keep(handoff)
+        self.tell(succession.done(level, result.step, handoff))
+        result.retired.append(str(result.session_id))
+        result.session_id, result.error, result.context = None, None, 0
+        level.reset()
+        self.empty_handoffs = self.empty_handoffs + 1 if handoff.degraded else 0
+        if self.empty_handoffs >= _EMPTY_HANDOFFS:
+            result.error = self.words.burning.format(window=policy.window, headroom=policy.room)
+            return None
+        self.start = Turn(text=handoff.prompt_block())
+        return self.start
+
+    async def _written(self) -> Handoff:
+        """Have the document written in one more turn of the full session, or return the substitute.
+
+        The turn is exempt from the level, from interrupts (they wait for the successor) and from the budget, and no
+        tool may run in it: there is no room left for what tools say.
+        """
+        ask = texts.current().documents.handoff_prompt.format(used=self.level.tokens, window=self.level.policy.window)
+        turn = Turn(text=ask, resume=self.result.session_id)
+        fold, ending = await self._converse(
+            dataclasses.replace(self.spec, max_budget_usd=None),
+            turn,
+            level=Level(HandoffPolicy(enabled=False, window=0)),
+            steering=OnlyEnds(self.steering),
+            hooks=lambda _fold: {"PreToolUse": [attempt.brake(lambda: True, self.words.handoff_no_tools)]},
+            tell=_nobody,
+            done=self._pay,
+        )
+        if not ending.ok:
+            return self._degraded(self.words.why_overflow if ending.full else str(ending.error))
+        handoff, why = succession.read("\n".join(fold.texts), self.result.step, self.task)
+        if why:
+            self.result.errors.append(self.words.degraded_note.format(why=why))
+        return handoff
+
+    def _degraded(self, why: str) -> Handoff:
+        self.result.errors.append(self.words.degraded_note.format(why=why))
+        return degraded(self.result.step, self.task, why=why)
+
+    def _keep(self, handoff: Handoff) -> None:
+        if self.runtime.workbench is None:
+            return
+        try:
+            succession.keep(handoff, self.runtime.workbench.notes)
+        except OSError as err:  # the successor gets the text all the same
+            self.result.errors.append(self.words.handoff_unkept.format(error=err))
+
+    # -- one attempt ----------------------------------------------------------------------------------------------
+
+    async def _attempt(self, turn: Turn) -> Ending:
+        if self._is_broke():
+            return Ending(ok=False, error=self._broke(), kind="budget")
+        fold, ending = await self._converse(
+            dataclasses.replace(self.spec, max_budget_usd=self._budget_left()),
+            turn,
+            level=self.level,
+            steering=self.steering,
+            hooks=self._hooks,
+            tell=self._hear,
+            done=self._take_over,
+        )
+        if fold.cut:
+            return Ending(ok=False, error=next_move.ENDED if self.steering.ended else fold.cut)
+        return ending
+
+    async def _converse(
+        self,
+        spec: AgentSpec,
+        turn: Turn,
+        *,
+        level: Level,
+        steering: Steers,
+        hooks: Callable[[attempt.Fold], Hooks],
+        tell: Sink,
+        done: Callable[[attempt.Fold], object],
+    ) -> tuple[attempt.Fold, Ending]:
+        """Hold one conversation with the program; what came of it, and how it ended, a cut left aside.
+
+        Args:
+            done: called with what came of it, also when this is cancelled.
+        """
+        fold = attempt.Fold(
+            prompt=str(uuid.uuid4()),
+            price=self.books.pricing(self.runtime.store, turn.resume),
+            level=level,
+            near=lambda: succession.near(level, self.result.step),
+        )
+        said: deque[str] = deque(maxlen=20)
+        spec = dataclasses.replace(spec, model=self.runtime.model or spec.model)
+        try:
+            options, index = self.outfit().options(spec, turn, hooks=hooks(fold), stderr=said.append)
+        except OSError as err:
+            return fold, Ending(ok=False, error=f"{type(err).__name__}: {err}")
+        conversation = attempt.Conversation(
+            client=self.client(options),
+            text=turn.text,
+            fold=fold,
+            steering=steering,
+            silent=self.words.silent.format(minutes=round(attempt.SILENCE_SECONDS / 60)),
+            on_session=lambda session: self._on_session(turn, session, index),
+            tell=tell,
+        )
+        try:
+            await attempt.sheltered(conversation)
+        finally:
+            done(fold)
+        ending = fold.ending()
+        if fold.program_failed and said:
+            lines = " / ".join(said)[-500:]
+            ending = dataclasses.replace(ending, error=f"{ending.error} | {self.words.child_said.format(lines=lines)}")
+        return fold, ending
+
+    def _hooks(self, fold: attempt.Fold) -> Hooks:
+        """No call begins once people want a cut, and no request is sent once it or a handover is due."""
+        return {
+            "PreToolUse": [attempt.brake(lambda: self.steering.wanted, self.words.held_back)],
+            "PostToolBatch": [
+                attempt.halt(lambda: self.steering.wanted or self.level.due, fold, self.words.held_back),
+            ],
+        }
+
+    def _pay(self, fold: attempt.Fold) -> None:
+        self.result.cost_usd += fold.cost_usd
+        self.result.num_turns += fold.num_turns
+
+    def _take_over(self, fold: attempt.Fold) -> None:
+        self._pay(fold)
+        result = self.result
+        result.errors.extend(fold.errors)
+        result.context = self.level.tokens
+        if text := "\n".join(fold.texts).strip():
+            result.text = text
+
+    def _on_session(self, turn: Turn, session: str, index: str) -> None:
+        if session == self.result.session_id:  # known from the attempt before
+            return
+        self.result.session_id = session
+        if turn.resume is None:
+            self.openings.remember(session, index)
+        elif turn.fork:
+            self.openings.remember(session, self.openings.began_with(turn.resume, otherwise=index))
+        if self.runtime.on_session is not None:
+            with contextlib.suppress(Exception):  # continuity is a bonus and must never stop a run (behaviour 18.2)
+                self.runtime.on_session(session)
+
+    def _hear(self, event: Event) -> None:
+        self.tell(event)
+        notice = self.notices.after(event, chosen=self.spec.model or self.runtime.model)
+        if notice is not None:
+            self.tell(notice)
+
+    # -- money --------------------------------------------------------------------------------------------------
+
+    def _budget_left(self) -> float | None:
+        return next_move.budget_left(
+            [(self.runtime.budget_usd, self.books.spent()), (self.spec.max_budget_usd, self.result.cost_usd)]
+        )
+
+    def _is_broke(self) -> bool:
+        left = self._budget_left()
+        return left is not None and left <= 0
+
+    def _broke(self) -> str:
+        limit, spent = self.runtime.budget_usd, self.books.spent()
+        if limit is None or spent < limit:
+            limit, spent = self.spec.max_budget_usd, self.result.cost_usd
+        return self.words.budget_spent.format(limit=limit, spent=spent)
+
+
+def _nobody(_event: Event) -> None:
+    """Take events that nobody wants."""
