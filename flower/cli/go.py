@@ -21,10 +21,11 @@ from flower.cli.setup import ensure_credentials, run_setup
 from flower.cli.signals import handled
 from flower.cli.stdin import Reader, reading
 from flower.cli.terminal import ask_line, is_terminal
-from flower.core.agent import AgentSpec
+from flower.core.agent import AgentSpec, HandoffPolicy
 from flower.core.env import describe
 from flower.core.events import Event
 from flower.core.human import HumanChannel
+from flower.core.plugins import beside
 from flower.core.runtime import Runtime, StepResult
 from flower.workflow.aside import Recent
 from flower.workflow.base import Ctx, Workflow
@@ -64,8 +65,11 @@ def run(args: argparse.Namespace) -> int:
         raise SystemExit(str(err)) from None
     with usable(workspace=args.workspace, run_dir=args.run_dir):
         runtime = _runtime(args, workbench=flow.workbench or args.workbench)
-    if source is not None and (plugin := source.with_name("plugin")).is_dir():
-        runtime.plugin_dirs = [plugin]  # type: ignore[attr-defined, unused-ignore]  # rulings R25
+    try:
+        runtime.plugin_dirs = beside(source)  # rulings R25
+    except ValueError as err:
+        runtime.close()
+        raise SystemExit(str(err)) from None
     return _finished(runtime, _driven(flow, runtime, verbose=args.verbose), verbose=args.verbose)
 
 
@@ -144,8 +148,6 @@ def policies(args: argparse.Namespace) -> dict[str, Any]:
         return {"trim": args.trim}
     handoff: Any = not args.no_handoff
     if args.window and handoff:
-        from flower.core.agent import HandoffPolicy  # type: ignore[attr-defined, unused-ignore]
-
         handoff = HandoffPolicy(window=args.window)
     return {"trim": not args.no_trim, "handoff": handoff}
 

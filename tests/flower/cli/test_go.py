@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from flower import Workflow
+from flower import HandoffPolicy, Workflow
 from flower.cli import go
 from flower.cli.go import ask_for_prompt, credentials_refused, policies, readable
 from flower.cli.parser import build_parser, main
@@ -267,7 +267,8 @@ def test_nobody_to_answer_is_told_once(place: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_plugin_folder_beside_the_flow_goes_with_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (place / "plugin").mkdir()
+    (place / "plugin" / ".claude-plugin").mkdir(parents=True)
+    (place / "plugin" / ".claude-plugin" / "plugin.json").write_text('{"name": "p"}', encoding="utf-8")
     (place / "flowp.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
     seen: list[Any] = []
 
@@ -279,6 +280,16 @@ def test_a_plugin_folder_beside_the_flow_goes_with_it(place: Path, monkeypatch: 
     monkeypatch.setattr(go, "_driven", driven)
     assert main(["run", "flowp.py:main"]) == 0
     assert seen == [place / "plugin"]
+
+
+def test_a_folder_called_plugin_that_is_none_is_told(place: Path) -> None:
+    (place / "plugin").mkdir()
+    (place / "flowq.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
+    assert told("run", "flowq.py:main") == f"{place / 'plugin'} 不是插件目录:要有 .claude-plugin/plugin.json。"
+
+
+def test_a_window_makes_a_policy() -> None:
+    assert policies(parsed("go", "--window", "150000"))["handoff"] == HandoffPolicy(window=150_000)
 
 
 def test_verbose_begins_with_the_configuration_and_hides_the_credential(
