@@ -300,6 +300,13 @@ def _finished(runtime: Runtime, work: Coroutine[Any, Any, Ctx], *, verbose: bool
     raise SystemExit(said.stopped_at.format(step=step))
 
 
+def _set_up_again() -> bool:
+    try:
+        return run_setup()  # asks nobody where there is no terminal
+    except KeyboardInterrupt:
+        return False
+
+
 def _carried_out(work: Coroutine[Any, Any, _T], *, verbose: bool) -> _T:
     """Run it in a loop of its own. What it raises is a text for a person, and with `verbose` a traceback."""
     try:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from tests.flower.cli.stories import ASK, INBOX, Play, parts, playing
@@ -85,11 +85,11 @@ def draw(capture: str, file: Path, *, columns: int) -> None:
     """Write a PNG of a window.
 
     Raises:
-        FileNotFoundError: there is no Chromium; `sh tests/system/install.sh` installs it.
+        FileNotFoundError: there is no Chromium; `bash tests/system/install.sh` installs it.
     """
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
-        raise FileNotFoundError("chromium is needed: sh tests/system/install.sh")
+        raise FileNotFoundError("chromium is needed: bash tests/system/install.sh")
     rows = len(capture.split("\n"))
     size = f"{round(columns * GLYPH) + 2 * EDGE},{rows * LINE + 2 * EDGE}"
     with tempfile.TemporaryDirectory() as folder:
@@ -147,12 +147,13 @@ STORY["coder"] = {
 }
 
 
-async def shoot(play: Play, folder: Path, *, columns: int, rows: int, suffix: str) -> None:
-    """Play the run once in a window of this size and take three pictures of it."""
+async def shoot(play: Play, folder: Path, wanted: Collection[str], *, columns: int, rows: int, suffix: str) -> None:
+    """Play the run once in a window of this size and take the wanted pictures of it."""
     with play.flower("A command that prints prime numbers", "--no-trim", columns=columns, rows=rows) as window:
 
         def take(name: str) -> None:
-            draw(_trimmed(window), folder / f"terminal-{name}{suffix}.png", columns=columns)
+            if name in wanted:
+                draw(_trimmed(window), folder / f"terminal-{name}{suffix}.png", columns=columns)
 
         async with play.model.paused("clarify.brief"):
             await window.wait_for("Your answer")
@@ -181,10 +182,13 @@ def _trimmed(window: Terminal) -> str:
 
 async def main(folder: Path) -> None:
     """Make all pictures."""
-    for columns, rows, suffix in ((80, 24, ""), (50, 30, "-narrow")):
+    for columns, rows, suffix, wanted in (
+        (80, 21, "", ("question", "running", "end")),
+        (50, 26, "-narrow", ("running",)),
+    ):
         with tempfile.TemporaryDirectory(prefix="primes-") as home:
             async with playing(Path(home), STORY, strict=False) as play:
-                await shoot(play, folder, columns=columns, rows=rows, suffix=suffix)
+                await shoot(play, folder, wanted, columns=columns, rows=rows, suffix=suffix)
 
 
 if __name__ == "__main__":

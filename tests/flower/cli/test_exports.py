@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
@@ -62,3 +65,9 @@ def test_answering_takes_the_specified_arguments() -> None:
     wanted = inspect.signature(flower.cli.answer_from_stdin).parameters
     assert list(wanted) == ["channel", "on_aside", "on_interrupt", "interrupt_req"]
     assert [wanted[name].default for name in list(wanted)[1:]] == [None, None, None]
+
+
+def test_the_script_of_the_distribution_is_the_program() -> None:
+    declared = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))
+    entry = EntryPoint("flower", declared["project"]["scripts"]["flower"], "console_scripts")
+    assert entry.load() is flower.cli.main

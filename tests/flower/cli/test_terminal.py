@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.flower.cli.stories import ASK, BRIEF, INBOX, parts, playing
-from tests.flower.cli.tmux import MODES, PROGRAM, RESTORED, terminal
+from tests.flower.cli.stories import ASK, BRIEF, CLARIFY, INBOX, parts, playing
+from tests.flower.cli.tmux import MODES, PROGRAM, RESTORED, ROOT, terminal
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
@@ -374,3 +374,85 @@ async def test_a_first_start_asks_for_credentials_and_never_shows_the_token(tmp_
         "ANTHROPIC_DEFAULT_SONNET_MODEL=claude-sonnet-5-5",
         "FLOWER_WINDOW=150000",
     ]
+
+
+async def test_without_a_network_it_starts_all_the_same_and_can_be_ended(tmp_path: Path) -> None:
+    async with playing(tmp_path, parts([DONE])) as play:
+        nowhere = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "FLOWER_NO_PROBE": ""}
+        with play.flower(*GO, **nowhere) as window:
+            await window.wait_for(r"\(no answer to a first probe")
+            await window.wait_for("cannot be reached, waiting for it")
+            window.press("C-c")
+            await window.wait_for(WHY)
+            window.press("C-c")
+            shown = await window.wait_for(RESTORED)
+        assert "exit: 130" in shown
+        assert "Traceback" not in shown
+    assert [row["step"] for row in manifest(play.workspace)] == ["Clarify"]
+
+
+async def test_a_credential_that_is_refused_on_the_way_is_asked_for_at_the_end(tmp_path: Path) -> None:
+    refused = {"status": 401, "type": "authentication_error", "message": "invalid x-api-key", "times": "always"}
+    clarify = [{"name": "asks", "say": "never said", "fail": refused}]
+    async with playing(tmp_path, parts([DONE], clarify=clarify), strict=False) as play:
+        with play.flower(*GO) as window:
+            await window.wait_for(r"Token \(not shown\)")
+            window.enter("another-token")
+            for question in ("Address of the gateway", r"Model \(", "Context window"):
+                await window.wait_for(question)
+                window.press("Enter")
+            shown = " ".join((await window.wait_for(RESTORED)).split())
+        assert "Run the same command again" in shown
+        assert "another-token" not in shown
+        assert "Stopped at step 'Clarify' exit: 1" in shown
+    kept = tmp_path / "home" / ".config" / "flower" / ".env"
+    assert kept.read_text(encoding="utf-8") == "ANTHROPIC_AUTH_TOKEN=another-token\n"
+
+
+async def test_in_the_background_the_keys_belong_to_others(tmp_path: Path) -> None:
+    async with playing(tmp_path, parts([DONE])) as play:
+        shell = ["bash", "--norc", "--noprofile", "-i"]
+        with terminal(shell, env=play.env, cwd=play.workspace) as window:
+            window.enter(shlex.join([*PROGRAM, *GO, "--clarify-only"]) + " &")
+            await window.wait_for(r"How many primes\?")
+            window.enter("echo my-own-$((40+2))")
+            await window.wait_for("my-own-42")
+            assert len(play.model.asked_of("clarify")) == 1
+            window.enter("fg")
+            await window.wait_for(ANSWER)
+            window.enter("2")
+            await window.wait_for("Total cost")
+            window.enter("exit")
+            assert "exit: 0" in await window.wait_for("exit: ")
+        (brief,) = play.model.asked_of("clarify.brief")
+        assert brief.result == "a hundred"
+
+
+async def test_two_runs_in_one_terminal_do_not_tear_each_others_lines(tmp_path: Path) -> None:
+    lines = ["\n\n".join(f"{number} " + "=" * 60 for number in range(40))]
+    async with playing(tmp_path, {"main": {"lines": lines}}) as play:
+        one = shlex.join([*PROGRAM, "once", "tell", "-r"])
+        with terminal(["bash", "-c", f"{one} a & {one} b & wait"], env=play.env, cwd=play.workspace) as window:
+            shown = await window.wait_for(RESTORED)
+        told = re.findall(r"^[* ] (\d+) ={60}$", shown, re.MULTILINE)
+        assert sorted(told, key=int) == [str(number) for number in range(40) for _ in range(2)]
+
+
+async def test_without_a_terminal_it_runs_through_and_says_so(tmp_path: Path) -> None:
+    unasked = [
+        CLARIFY[0],
+        {"expect": {"result": "Nobody answered"}, "take": {"result": "/(?P<count>.)/"}, "say": BRIEF},
+    ]
+    async with playing(tmp_path, parts([DONE], clarify=unasked)) as play:
+        done = await asyncio.create_subprocess_exec(
+            *(*PROGRAM, *GO, "--timeout", "0"),
+            env={**os.environ, "PYTHONPATH": str(ROOT), **play.env},
+            cwd=play.workspace,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await done.communicate()
+    assert (done.returncode, err) == (0, b"")
+    assert b"Total cost $" in out
+    assert b"\x1b" not in out

@@ -101,7 +101,7 @@ def terminal(
     Only `env` and a path are handed on. The server and everything in it is gone at the end.
     """
     if shutil.which("tmux") is None:
-        raise AssertionError("these tests need tmux: sh tests/system/install.sh")
+        raise AssertionError("these tests need tmux: bash tests/system/install.sh")
     given = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), "PS1": "$ ", **env}
     with tempfile.TemporaryDirectory(prefix="flower-tmux-") as folder:
         window = Terminal("test", folder)
