@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import re
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from flower.cli.farewell import bequeath
 from flower.cli.loading import TargetError, load_workflow
 from flower.cli.places import look_over, shown, usable
 from flower.cli.render import Render
-from flower.cli.screen import standard
+from flower.cli.screen import Screen, standard
 from flower.cli.setup import ensure_credentials, run_setup
 from flower.cli.signals import handled
 from flower.cli.stdin import Reader, reading
@@ -33,6 +34,8 @@ from flower.workflow.starter import starter_flow, wake_state
 
 AD_HOC = "ad-hoc"
 NEW = "/new"
+_LONGEST = 1000
+"""Characters of a reason that are shown: a gateway may have answered with a whole page."""
 
 _REFUSED = re.compile(
     r"\b401\b|invalid api key|authentication|unauthorized|无效.{0,20}?(?:key|token|密钥)", re.IGNORECASE
@@ -265,6 +268,8 @@ async def _driven(flow: Workflow, runtime: Runtime, *, verbose: bool, after: Aft
             on_interrupt=runtime.interrupt,
             requested=requested,
             screen=show.screen,
+            # What goes into a file or a pipe shows nobody what is typed.
+            line=show.screen if sys.stdout.isatty() else Screen(sys.stderr),
         )
         with reading(reader), handled(reader, rescue=runtime.rescue, requested=requested):
             ctx = await flow.run(runtime, on_event=sink)
@@ -320,7 +325,7 @@ def _carried_out(work: Coroutine[Any, Any, _T], *, verbose: bool) -> _T:
 def _reason(result: StepResult | None) -> str:
     if result is None:
         return ""
-    return " ".join((result.error or " ".join(_errors(result)[-1:])).split())
+    return " ".join((result.error or " ".join(_errors(result)[-1:]))[:_LONGEST].split())
 
 
 def _errors(result: StepResult | None) -> Sequence[str]:

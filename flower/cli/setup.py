@@ -5,8 +5,11 @@ from __future__ import annotations
 import getpass
 import os
 import secrets
+import signal
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 from flower import texts
 from flower.cli.screen import standard
@@ -35,10 +38,12 @@ def ensure_credentials(*, probe: bool = True) -> None:
     Raises:
         SystemExit: there is none, or it was refused, and nobody could be asked. Its text says what to do.
     """
-    said = texts.current().commands
     _refuse_unreadable_env()
     load_dotenv()
-    said = texts.current().commands  # a file may have set the language
+    try:
+        said = texts.current().commands  # a file may have set the language
+    except ValueError as err:
+        raise SystemExit(str(err)) from None
     missing = check_credentials()
     if missing and not run_setup(reason=said.first_use):
         raise SystemExit(missing)
@@ -152,10 +157,20 @@ def _is_count(text: str) -> bool:
 
 
 def _secret(question: str) -> str:
+    """Read without echo. A signal that ends us is an exception meanwhile, so that the echo is switched on again."""
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else [])]
+    before = {number: signal.signal(number, _leave) for number in numbers}
     try:
         return getpass.getpass(question).strip()
     except EOFError:
         return ""
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _line(question: str) -> str:

@@ -126,6 +126,7 @@ class Reader:
         on_aside: takes a side question.
         on_interrupt: takes the words of an interrupt, which may be empty.
         requested: set when a person has asked for an interrupt; cleared when the words are there.
+        line: where the input line is drawn, if not on `screen`.
         on_terminal: keys and an input line; else whole lines. None looks at standard input.
     """
 
@@ -137,6 +138,7 @@ class Reader:
         on_interrupt: Callable[[str], Any] | None = None,
         requested: threading.Event | None = None,
         screen: Screen | None = None,
+        line: Screen | None = None,
         fd: int | None = None,
         on_terminal: bool | None = None,
     ) -> None:
@@ -144,6 +146,7 @@ class Reader:
         self._channel, self._on_aside, self._on_interrupt = channel, on_aside, on_interrupt
         self._requested = requested or threading.Event()
         self._screen = screen or standard()
+        self._line = line or self._screen
         self._fd = input_fd() if fd is None else fd
         self._on_terminal = is_terminal() if on_terminal is None else on_terminal
         self.keys = Keys(self._fd if self._on_terminal else None)
@@ -183,8 +186,8 @@ class Reader:
                     break
         finally:
             if self._on_terminal:
-                self._screen.no_prompt()
-                self._screen.pasting(False)
+                self._line.no_prompt()
+                self._line.pasting(False)
             self.keys.give_back()
 
     def _read(self) -> bytes | None:
@@ -281,12 +284,12 @@ class Reader:
         said = texts.current().commands
         asking = self._channel is not None and bool(self._channel.pending())
         text = said.interrupt_prompt if self._requested.is_set() else said.answer_prompt if asking else said.say_prompt
-        wanted = (text, self._lines.buf, self._lines.pos, self._screen.width)
+        wanted = (text, self._lines.buf, self._lines.pos, self._line.width)
         if self._shown is None:
-            self._screen.pasting(True)
+            self._line.pasting(True)
         if wanted != self._shown:
             self._shown = wanted
-            self._screen.prompt(text, self._lines.buf, self._lines.pos)
+            self._line.prompt(text, self._lines.buf, self._lines.pos)
 
 
 def answer_from_stdin(

@@ -96,9 +96,12 @@ class Keys:
         self.give_back(at_once=True)
 
     def wake(self) -> None:
-        """Take the terminal again, or as soon as it is ours."""
+        """Take the terminal again, or as soon as it is ours: whoever had it meanwhile may have changed it."""
         self._resting = False
+        before, self._before = self._before, None
         self.take()
+        if before is not None:
+            self._before = before
 
 
 def read_line(fd: int | None) -> str | None:

@@ -250,6 +250,13 @@ def test_a_bad_network_asks_nobody_for_a_good_token(
     assert "(探针没打通:" in capsys.readouterr().out
 
 
+def test_a_language_that_there_is_not_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "good")
+    (tmp_path / ".env").write_text("FLOWER_LANG=fr\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="FLOWER_LANG: no texts in 'fr'"):
+        ensure_credentials()
+
+
 def test_no_probe_is_made_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     with gateway() as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)

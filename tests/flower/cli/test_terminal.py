@@ -378,8 +378,7 @@ async def test_a_first_start_asks_for_credentials_and_never_shows_the_token(tmp_
 
 async def test_without_a_network_it_starts_all_the_same_and_can_be_ended(tmp_path: Path) -> None:
     async with playing(tmp_path, parts([DONE])) as play:
-        nowhere = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "FLOWER_NO_PROBE": ""}
-        with play.flower(*GO, **nowhere) as window:
+        with play.flower(*GO, ANTHROPIC_BASE_URL="http://127.0.0.1:9", FLOWER_NO_PROBE="") as window:
             await window.wait_for(r"\(no answer to a first probe")
             await window.wait_for("cannot be reached, waiting for it")
             window.press("C-c")
@@ -456,3 +455,32 @@ async def test_without_a_terminal_it_runs_through_and_says_so(tmp_path: Path) ->
     assert (done.returncode, err) == (0, b"")
     assert b"Total cost $" in out
     assert b"\x1b" not in out
+
+
+async def test_output_into_a_pipe_leaves_the_input_line_on_the_terminal(tmp_path: Path) -> None:
+    async with playing(tmp_path, parts([DONE])) as play:
+        piped = f"set -o pipefail; {shlex.join([*PROGRAM, *GO, '--clarify-only'])} | tee log; exit $?"
+        with terminal(["bash", "-c", piped], env=play.env, cwd=play.workspace) as window:
+            await window.wait_for(ANSWER)
+            window.type("sev")
+            await window.wait_for("> sev")
+            window.enter("en")
+            shown = await window.wait_for(RESTORED)
+        assert "exit: 0" in shown
+        log = (play.workspace / "log").read_text(encoding="utf-8")
+        assert "How many primes?" in log
+        assert "Your answer" not in log
+        assert "\x1b" not in log
+        (brief,) = play.model.asked_of("clarify.brief")
+        assert brief.result == "seven"
+
+
+async def test_killed_while_a_token_is_typed_the_echo_comes_back(tmp_path: Path) -> None:
+    async with playing(tmp_path, {"main": {"lines": ["Hello."]}}) as play:
+        with play.flower("setup") as window:
+            await window.wait_for(r"Token \(not shown\)")
+            window.type("secret")
+            os.kill(pid_of(play.workspace), signal.SIGTERM)
+            shown = await window.wait_for(RESTORED)
+        assert "exit: 143" in shown
+        assert not (tmp_path / "home" / ".config" / "flower").exists()
