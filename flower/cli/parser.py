@@ -42,7 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise SystemExit(f"{PROG}: {err}") from None
     try:
         args = parser.parse_args(with_default(sys.argv[1:] if argv is None else argv, parser))
-        status: int = args.fn(args)
+        from flower.cli.noise import told
+
+        with told(logs=args.verbose):
+            status: int = args.fn(args)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except SystemExit as end:

@@ -22,6 +22,10 @@ def usable(*, workspace: str | Path, run_dir: str | Path) -> Iterator[None]:
         SystemExit: with these words.
     """
     said = texts.current().commands
+    for path in (Path(workspace).absolute(), Path(run_dir).absolute()):
+        if any("\ud800" <= each <= "\udfff" for each in str(path)):
+            # The agents' program cannot start there, and would be tried again and again.
+            raise SystemExit(said.place_unusable.format(place=ascii(str(path)), error=said.not_utf8))
     try:
         yield
     except sqlite3.Error as err:

@@ -100,6 +100,7 @@ class CommandTexts:
     # Places and files
     place_unusable: str
     """Placeholders: place, error."""
+    not_utf8: str
     broken_store: str
     """Placeholders: path, error."""
     broken_file: str
@@ -233,6 +234,7 @@ ZH = CommandTexts(
     ),
     at_line="({file} 第 {line} 行)",
     place_unusable="{place} 用不了:{error}。要一个能写的目录;用 -w 换工作目录,用 -r 换运行目录。",
+    not_utf8="路径不是 UTF-8",
     broken_store="{path} 不是完好的会话库:{error}。把它挪开再跑:会话会从头开始,账目和文档都还在。",
     broken_file="! {path} 读不懂,原样留在 {kept},账目从新的文件接着记。",
     broken_lineage="! {path} 读不懂,接不上以前的会话,这次从新会话开始。",
@@ -349,6 +351,7 @@ EN = CommandTexts(
         "{place} cannot be used: {error}. A writable directory is needed; choose the workspace with -w and the run's "
         "folder with -r."
     ),
+    not_utf8="the path is not UTF-8",
     broken_store=(
         "{path} is no sound session store: {error}. Move it away and run again: sessions begin anew, accounts and "
         "documents stay."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -50,6 +51,14 @@ def test_what_the_disk_refuses_is_told(error: Exception, told: str) -> None:
     with pytest.raises(SystemExit) as ending, usable(workspace="/work/space", run_dir="out"):
         raise error
     assert str(ending.value.code).startswith(told)
+
+
+def test_a_path_that_is_no_text_is_refused() -> None:
+    with pytest.raises(SystemExit) as ending, usable(workspace=os.fsdecode(b"/tmp/\xff"), run_dir="out"):
+        pass
+    assert ending.value.code == (
+        r"'/tmp/\udcff' 用不了:路径不是 UTF-8。要一个能写的目录;用 -w 换工作目录,用 -r 换运行目录。"
+    )
 
 
 def test_the_home_directory_is_shown_as_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:

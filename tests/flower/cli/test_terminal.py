@@ -387,6 +387,7 @@ async def test_without_a_network_it_starts_all_the_same_and_can_be_ended(tmp_pat
             shown = await window.wait_for(RESTORED)
         assert "exit: 130" in shown
         assert "Traceback" not in shown
+        assert "Fatal error" not in shown  # the SDK logs it, the event has told it
     assert [row["step"] for row in manifest(play.workspace)] == ["Clarify"]
 
 
