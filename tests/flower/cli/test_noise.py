@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import logging
+import subprocess
+import sys
 import warnings
 
 import pytest
 
 from flower.cli.noise import told
 
+SCRIPT = r"""
+import logging
+from flower.cli.noise import told
+log = logging.getLogger("library")
+with told(logs={logs}):
+    log.error("Fatal error in %s \x1b[2J", "reader")
+    log.info("nothing of interest")
+assert logging.getLogger().handlers == []
+"""
 
-@pytest.fixture(autouse=True)
-def no_other_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a program: pytest has handlers of its own."""
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
 
-
-def test_logs_are_dropped_unless_they_are_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    log = logging.getLogger("library")
-    with told(logs=False):
-        log.error("Fatal error in %s", "reader")
-    assert capsys.readouterr() == ("", "")
-    with told(logs=True):
-        log.error("Fatal error in %s \x1b[2J", "reader")
-        log.info("nothing of interest")
-    assert capsys.readouterr() == ("! library: Fatal error in reader\n", "")
-    assert logging.getLogger().handlers == []
+@pytest.mark.parametrize(("logs", "shown"), [(False, ""), (True, "! library: Fatal error in reader\n")])
+def test_logs_are_dropped_unless_they_are_wanted(logs: bool, shown: str) -> None:
+    """In a process of its own: pytest has handlers, and Python's last resort would not be asked."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT.format(logs=logs)], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (shown, "")
 
 
 @pytest.mark.filterwarnings("default")
