@@ -13,6 +13,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.flower.cli.stories import ASK, BRIEF, CLARIFY, INBOX, parts, playing
@@ -51,6 +52,16 @@ async def kept(workspace: Path, *, sessions: int) -> None:
             if store.execute("SELECT count(*) FROM summaries").fetchone()[0] >= sessions:
                 return
             await asyncio.sleep(0.05)
+
+
+async def gone(pid: int) -> None:
+    """Wait until a process has ended."""
+    while True:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        await asyncio.sleep(0.05)
 
 
 def _runs_in(place: Path, workspace: Path) -> bool:
@@ -219,6 +230,16 @@ async def test_a_signal_writes_the_accounts_and_the_next_start_goes_on(tmp_path:
             shown = await window.wait_for(RESTORED)
         assert "exit: 0" in shown
         assert lineage(play.workspace)["Work"] == session
+
+
+async def test_a_window_that_is_closed_ends_the_run_with_its_accounts_written(tmp_path: Path) -> None:
+    async with playing(tmp_path, parts([DONE])) as play:
+        with play.flower(*GO) as window:
+            await window.wait_for(ANSWER)
+            program = pid_of(play.workspace)
+        with anyio.fail_after(20):
+            await gone(program)
+    assert [(row["step"], row["error"]) for row in manifest(play.workspace)] == [("Clarify", "killed-by-signal")]
 
 
 async def test_suspended_the_terminal_is_given_back_and_taken_again(tmp_path: Path) -> None:
