@@ -8,12 +8,13 @@ import json
 import sys
 from collections.abc import Callable, Coroutine
 
-from bench import latency, overhead, runs
+from bench import latency, overhead, runs, store
 
 BENCHES: dict[str, Callable[[], Coroutine[None, None, dict[str, float]]]] = {
     "latency": latency.measure,
     "overhead": overhead.measure,
     "runs": runs.measure,
+    "store": store.measure,
 }
 
 

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     )
     from flower.core.runtime import Runtime, StepResult
     from flower.core.workbench import Workbench
-    from flower.stores.ephemeral import is_ephemeral
+    from flower.stores.prune import PrunePolicy, PruningSessionStore
     from flower.stores.sqlite import SqliteSessionStore
+    from flower.stores.trim import EphemeralPolicy, TrimmingSessionStore, TrimPolicy, is_ephemeral, trim_report
     from flower.workflow.base import Step, StepAbort, Workflow
     from flower.workflow.clarify import BRIEF_KEY, CLARIFY_RESUME, MISSING_KEY, clarify_step
     from flower.workflow.goal import GOAL_KEY, ROUND_KEY, VERDICT_KEY, goal_step, with_goal
@@ -65,18 +66,23 @@ __all__ = [
     "Ask",
     "Brief",
     "CompactPolicy",
+    "EphemeralPolicy",
     "Event",
     "Goal",
     "Handoff",
     "HandoffPolicy",
     "HumanChannel",
     "Lineage",
+    "PrunePolicy",
+    "PruningSessionStore",
     "Resilience",
     "Runtime",
     "SqliteSessionStore",
     "Step",
     "StepAbort",
     "StepResult",
+    "TrimPolicy",
+    "TrimmingSessionStore",
     "Verdict",
     "Workbench",
     "Workflow",
@@ -100,6 +106,7 @@ __all__ = [
     "reachable",
     "spill_guard",
     "starter_flow",
+    "trim_report",
     "wake_state",
     "wants_isolation",
     "whitelist_guard",
@@ -114,21 +121,22 @@ _HOMES = {
     "flower.core.events": "Event normalize",
     "flower.core.goal": "Goal Verdict",
     "flower.core.guard": (
-        "delegate_guard index_guard isolate_guard isolated merge_hooks spill_guard wants_isolation whitelist_guard "
-        "workbench_hooks"
+        "delegate_guard index_guard isolate_guard isolated merge_hooks spill_guard "
+        "wants_isolation whitelist_guard workbench_hooks"
     ),
     "flower.core.handoff": "Handoff",
     "flower.core.human": "Ask HumanChannel",
     "flower.core.lineage": "Lineage",
     "flower.core.resilience": "Resilience classify endpoint reachable",
     "flower.core.roles": (
-        "CLARIFIER_RULES COORDINATOR_RULES JUDGE_RULES ORACLE_RULES WORKER_RULES clarify coordinator "
-        "judge oracle worker"
+        "CLARIFIER_RULES COORDINATOR_RULES JUDGE_RULES ORACLE_RULES WORKER_RULES clarify "
+        "coordinator judge oracle worker"
     ),
     "flower.core.runtime": "Runtime StepResult",
     "flower.core.workbench": "Workbench",
-    "flower.stores.ephemeral": "is_ephemeral",
+    "flower.stores.prune": "PrunePolicy PruningSessionStore",
     "flower.stores.sqlite": "SqliteSessionStore",
+    "flower.stores.trim": "EphemeralPolicy TrimmingSessionStore TrimPolicy is_ephemeral trim_report",
     "flower.workflow.base": "Step StepAbort Workflow",
     "flower.workflow.clarify": "BRIEF_KEY CLARIFY_RESUME MISSING_KEY clarify_step",
     "flower.workflow.goal": "GOAL_KEY ROUND_KEY VERDICT_KEY goal_step with_goal",
@@ -138,24 +146,10 @@ _HOMES = {
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-_TO_COME = frozenset(
-    {
-        "EphemeralPolicy",
-        "PrunePolicy",
-        "PruningSessionStore",
-        "TrimPolicy",
-        "TrimmingSessionStore",
-        "trim_report",
-    }
-)
-
-
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for an existing one
 
     def __getattr__(name):
-        if name in _HOME_OF:
-            found = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
-            return found
-        if name in _TO_COME:
-            raise AttributeError(f"flower.{name} is specified but not built yet", name=name)
-        raise AttributeError(f"module 'flower' has no attribute {name!r}", name=name)
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'flower' has no attribute {name!r}", name=name)
+        found = globals()[name] = getattr(import_module(_HOME_OF[name]), name)
+        return found

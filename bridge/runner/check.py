@@ -12,7 +12,11 @@ def main() -> int:
     except ImportError as err:
         print(f"flower cannot be imported: {err}; install it with: pip install 'flower[chat,slack]'")  # noqa: T201
         return 1
-    env.load_dotenv()
+    try:
+        env.load_dotenv()
+    except ValueError as err:  # a named file that cannot be read
+        print(err)  # noqa: T201
+        return 1
     if env.check_credentials() is not None:
         print(  # noqa: T201
             "no model credential: neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set. "

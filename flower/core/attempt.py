@@ -29,8 +29,9 @@ from claude_agent_sdk.types import SyncHookJSONOutput
 from flower.core.agent import HandoffPolicy
 from flower.core.events import Event, normalize
 from flower.core.level import Level
-from flower.core.next_move import HANDOFF_DUE, INTERRUPTED, Ending
+from flower.core.next_move import HANDOFF_DUE, INTERRUPTED, SESSION_FILE, Ending
 from flower.core.steering import Steers
+from flower.stores.sqlite import SessionFileError
 
 log = logging.getLogger(__name__)
 
@@ -174,7 +175,8 @@ class Fold:
         """Return how the attempt ended, a cut left aside."""
         result = self.result
         if self.raised is not None:
-            return self._failed(f"{type(self.raised).__name__}: {self.raised}")
+            kind = SESSION_FILE if _is_of_the_session_file(self.raised) else ""
+            return dataclasses.replace(self._failed(f"{type(self.raised).__name__}: {self.raised}"), kind=kind)
         if result is None:
             return self._failed(self.errors[-1] if self.errors else "the program ended without a result")
         if not result.is_error:
@@ -380,6 +382,15 @@ class Conversation:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(LEAVE_SECONDS):
                 await self.client.interrupt()
+
+
+def _is_of_the_session_file(error: BaseException | None) -> bool:
+    """Whether the store's file is what is wrong; the SDK wraps what a store raises."""
+    while error is not None:
+        if isinstance(error, SessionFileError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def brake(when: Callable[[], bool], words: str) -> HookMatcher:

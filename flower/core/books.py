@@ -64,8 +64,11 @@ class Books:
     def open(self, result: StepResult) -> None:
         self.flying.append(result)
 
-    def close(self, result: StepResult, store: Any) -> None:
-        """Enter a step that is over. A manifest that cannot be written is logged: the step is over all the same."""
+    def close(self, result: StepResult, store: Any) -> bool:
+        """Enter a step that is over; whether it stands in the manifest now.
+
+        A manifest that cannot be written is logged: the step is over all the same.
+        """
         self.flying = [each for each in self.flying if each is not result]
         result.ended_at = time.time()
         self._enter(result)
@@ -73,9 +76,14 @@ class Books:
             self._write(store, manifest.LOCK_SECONDS)
         except OSError:
             log.exception("books.not_written")
+            return False
+        return True
 
-    def rescue(self, store: Any) -> None:
-        """Enter the steps in flight as killed. Short, never raises; twice is harmless."""
+    def rescue(self, store: Any) -> bool:
+        """Enter the steps in flight as killed; whether they stand in the manifest now.
+
+        Short, never raises; twice is harmless.
+        """
         for result in list(self.flying):
             if not result.ended_at:
                 result.ended_at = time.time()
@@ -83,6 +91,8 @@ class Books:
             self._enter(result)
         with contextlib.suppress(Exception):
             self._write(store, RESCUE_WAIT)
+            return True
+        return False
 
     def spent(self) -> float:
         """Return what all steps cost so far, those in flight too, US dollars."""

@@ -17,6 +17,17 @@ GENERAL = [
 ]
 """What any program needs to find its way about: no secrets, but for a password in a proxy's address."""
 
+GIT = [
+    *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"),
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME"),
+    *("GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "GIT_SSL_CAINFO", "GIT_DISCOVERY_ACROSS_FILESYSTEM"),
+]
+"""Who commits, and where git finds its files: subagents commit in their worktrees.
+
+Left out on purpose: what leads to another repository (`GIT_DIR` and its like, set where a git hook starts us), what may
+hold a secret (`GIT_CONFIG_PARAMETERS`, `GIT_CONFIG_VALUE_*`, `GIT_ASKPASS`, `SSH_AUTH_SOCK`), what makes git run
+something (`GIT_SSH_COMMAND`, `GIT_EXTERNAL_DIFF`, `GIT_PROXY_COMMAND`). A spec's `env` may name them."""
+
 MODEL = ["ANTHROPIC_*"]
 """Credentials and addresses of the model."""
 
@@ -47,6 +58,9 @@ SDK = [
 ]
 """What the SDK itself sets for its child (0.2.189)."""
 
+NOTE = "FLOWER_ATTEMPT_NOTE"
+"""Names the file into which the script writes number and place of the program, which itself does not see it."""
+
 MARKERS = ("FLOWER_RUN", "FLOWER_RUN_FOLDER")
 """Mark every process of a run, so that a new owner finds what an old one left behind (rulings R26)."""
 
@@ -62,7 +76,7 @@ def allowed(given: Iterable[str], *, known: Iterable[str] = (), parent: Collecti
         parent: names that are set in this process; they switch the families of `PROVIDERS` on.
     """
     given = set(given)
-    names = {*GENERAL, *MODEL, *SDK, *MARKERS, *given, *known}
+    names = {*GENERAL, *GIT, *MODEL, *SDK, *MARKERS, *given, *known}
     for switch, family in PROVIDERS.items():
         if switch in parent or switch in given:
             names.update(family)
@@ -89,6 +103,9 @@ def wrapper(program: str, names: Iterable[str], setpriv: str | None) -> str:
 #!/bin/sh
 # Starts the program with these variables only: written by flower, made anew when it is missing.
 set -f
+if [ -n "${{{NOTE}}}" ]; then
+    printf '%s\\n%s\\n' "$$" "${{CLAUDE_CONFIG_DIR}}" >"${{{NOTE}}}" || :
+fi
 names=$(awk 'BEGIN {{ for (name in ENVIRON) print name }}') && [ -n "$names" ] || exit 126
 IFS='
 '

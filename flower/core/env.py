@@ -10,9 +10,10 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from flower.core.disk import read_whole
 from flower.texts import current
 
 KNOWN = (
@@ -34,6 +35,8 @@ PROBE_NET = "net"
 # A limit of 1 makes models that reason answer many times more slowly.
 PROBE_MAX_TOKENS = 16
 
+_NOT_FROM_A_PROJECT = frozenset({"FLOWER_UPDATE_FROM"})
+
 _OFFICIAL = "https://api.anthropic.com"
 _PROBE_MODEL = "claude-3-5-haiku-20241022"
 _UNKNOWN_MODEL = re.compile(
@@ -45,18 +48,23 @@ _environment = os.environ  # noqa: TID251 - this module is the door (house style
 
 def user_env_path() -> Path:
     """The file that `flower setup` writes."""
-    return Path(_environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "flower" / ".env"
+    return Path(_environment.get("XDG_CONFIG_HOME") or _home() / ".config") / "flower" / ".env"
 
 
 def load_dotenv(path: str | Path | None = None, *, override: bool = False) -> dict[str, str]:
     """Put values from files into the environment, and return what was set.
 
     Without `path` the usual places are asked, and for each key the first that has it wins (an empty value has it).
-    With `path` only that file is read. What the environment has already stays, unless `override`. A file that is
-    missing or broken is passed over.
+    With `path` only that file is read. What the environment has already stays, unless `override`. A file that is only
+    looked for is passed over where it cannot be read; one that a person named, by `path` or in FLOWER_ENV, may be
+    missing and nothing else. The `.env` of the current folder cannot say where updates come from: it belongs to the
+    project, and what comes from there is run.
+
+    Raises:
+        ValueError: the named file is a folder, cannot be read, is not UTF-8, or holds a NUL; nothing was set.
     """
     found: dict[str, str] = {}
-    for source in (_read_dotenv(Path(path)),) if path is not None else _sources():
+    for source in (_named(str(path), ""),) if path is not None else _sources():
         for key, value in source.items():
             found.setdefault(key, value)
     wanted = {key: value for key, value in found.items() if override or key not in _environment}
@@ -84,6 +92,16 @@ def describe() -> dict[str, str]:
         elif value:
             shown[key] = value
     return shown
+
+
+def variable(name: str) -> str:
+    """The value of a variable now; empty if it is not set."""
+    return _environment.get(name, "")
+
+
+def without(names: Collection[str]) -> dict[str, str]:
+    """A copy of the environment that lacks these names, for a program that we start."""
+    return {name: value for name, value in _environment.items() if name not in names}
 
 
 def base_address() -> str:
@@ -129,25 +147,59 @@ def probe_credentials(timeout: float = 20.0) -> tuple[str, str]:
 
 def _sources() -> Iterator[Mapping[str, str]]:
     if named := _environment.get("FLOWER_ENV"):
-        yield _read_dotenv(Path(named).expanduser())
-    yield _read_dotenv(Path(".env"))
-    yield _read_dotenv(user_env_path())
-    yield _read_dotenv(Path(__file__).resolve().parents[2] / ".env")
+        yield _named(named, current().surroundings.env_variable)
+    here = _looked_for(Path(".env"))
+    yield {key: value for key, value in here.items() if key not in _NOT_FROM_A_PROJECT}
+    yield _looked_for(user_env_path())
+    yield _looked_for(Path(__file__).resolve().parents[2] / ".env")
     for name in ("settings.json", "settings.local.json"):
-        yield _read_claude_settings(Path.home() / ".claude" / name)
+        yield _read_claude_settings(_home() / ".claude" / name)
 
 
-def _read_dotenv(path: Path) -> dict[str, str]:
+def _home() -> Path:
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        return Path.home()
+    except RuntimeError:  # no HOME, and a user without a name: containers have such
+        return Path("/")
+
+
+def _looked_for(path: Path) -> dict[str, str]:
+    try:
+        text = (read_whole(path) or b"").decode("utf-8-sig")
     except (OSError, ValueError):
         return {}
+    # A NUL byte cannot stand in an environment.
+    return _values(line for line in text.splitlines() if "\0" not in line)
+
+
+def _named(name: str, by: str) -> dict[str, str]:
+    """What a file holds that a person named, a pipe as well. `by` stands before its path in the words of a refusal."""
+    spoken = current().surroundings
+    try:
+        text = Path(name).expanduser().read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except IsADirectoryError:
+        reason = spoken.env_folder
+    except PermissionError:
+        reason = spoken.env_no_permission
+    except UnicodeDecodeError as err:
+        reason = spoken.env_not_utf8.format(byte=err.start + 1)
+    except (OSError, ValueError, RuntimeError) as err:
+        reason = (err.strerror if isinstance(err, OSError) else None) or str(err)
+    else:
+        if "\0" not in text:
+            return _values(text.splitlines())
+        reason = spoken.env_nul.format(line=text[: text.index("\0")].count("\n") + 1)
+    raise ValueError(spoken.env_unreadable.format(by=by, path=name.replace("\0", "\\0"), reason=reason))
+
+
+def _values(lines: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in map(str.strip, lines):
         key, sign, value = line.partition("=")
         key = key.strip()
-        # A NUL byte cannot stand in an environment.
-        if key and sign and not line.startswith("#") and "\0" not in line:
+        if key and sign and not line.startswith("#"):
             found[key] = value.strip().strip("\"'")
     return found
 

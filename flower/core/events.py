@@ -21,6 +21,8 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
+from flower.core.unicode import well_formed
+
 EventKind = Literal[
     "text",
     "thinking",
@@ -48,7 +50,7 @@ _SUMMARY_KEYS = ("file_path", "command", "pattern")
 _CONTEXT_KEYS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _BOUNDARIES = {"compact_boundary": "压缩", "microcompact_boundary": "微压缩"}
 _DEEPEST = 40
-_PLAIN = (str, int, float, bool, type(None))
+_PLAIN = (int, float, bool, type(None))
 
 
 @dataclass
@@ -108,15 +110,15 @@ def _says_api_error(raw: Any) -> bool:
 def _joined_text(message: AssistantMessage) -> str:
     content: Any = message.content
     if isinstance(content, str):
-        return content
-    return "".join(block.text for block in _listed(content) if isinstance(block, TextBlock))
+        return well_formed(content)
+    return well_formed("".join(block.text for block in _listed(content) if isinstance(block, TextBlock)))
 
 
 def _of_blocks(message: AssistantMessage | UserMessage, prose: EventKind) -> Iterator[Event]:
     content: Any = message.content
     meta = _meta(message)
     if isinstance(content, str):
-        yield Event(prose, content, payload=meta, raw=message)
+        yield Event(prose, well_formed(content), payload=meta, raw=message)
         return
     for block in _listed(content):
         event = _of_block(block, prose)
@@ -129,14 +131,14 @@ def _of_blocks(message: AssistantMessage | UserMessage, prose: EventKind) -> Ite
 def _of_block(block: Any, prose: EventKind) -> Event | None:
     match block:
         case TextBlock():
-            return Event(prose, block.text)
+            return Event(prose, well_formed(block.text))
         case ThinkingBlock():
-            return Event("thinking", block.thinking)
+            return Event("thinking", well_formed(block.thinking))
         case ToolUseBlock():
             given = _plain(block.input)
             return Event("tool_call", _summary(given), block.name, {"id": block.id, "input": given})
         case ToolResultBlock():
-            text = block.content[:_RESULT_CHARS] if isinstance(block.content, str) else ""
+            text = well_formed(block.content[:_RESULT_CHARS]) if isinstance(block.content, str) else ""
             payload = {"tool_use_id": block.tool_use_id, "is_error": bool(block.is_error)}
             return Event("tool_result", text, payload=payload)
         case _:
@@ -207,11 +209,13 @@ def _listed(content: Any) -> list[Any]:
 
 def _plain(value: Any, depth: int = 0) -> Any:
     """Copy a value into what JSON can hold; what it cannot becomes its text."""
+    if isinstance(value, str):
+        return well_formed(value)
     if isinstance(value, _PLAIN):
         return value
     if depth < _DEEPEST:
         if isinstance(value, Mapping):
-            return {str(key): _plain(inner, depth + 1) for key, inner in value.items()}
+            return {well_formed(str(key)): _plain(inner, depth + 1) for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [_plain(inner, depth + 1) for inner in value]
     return type(value).__name__

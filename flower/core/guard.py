@@ -8,7 +8,10 @@ this.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +22,7 @@ from claude_agent_sdk import AgentDefinition, HookMatcher
 from claude_agent_sdk.types import HookCallback
 
 from flower import texts
+from flower.core.disk import write_whole
 from flower.core.workbench import Workbench
 from flower.stores.ephemeral import is_ephemeral
 
@@ -28,8 +32,15 @@ BULKY = "Bash|Read|Grep|Glob|WebFetch|WebSearch"
 
 _SOME_ROLE = "这个角色"
 _SHOWN = 400
+_SPILL_NAME = re.compile(r"(?<![\w.-])[0-9a-f]{16}\.txt(?![\w.-])")
+_NAMED_WITHIN = 10_000
+"""Characters of a tool's input in which the name of a file is looked for."""
 _MARK = "_flower_isolate"
-_LATER = "isolating subagents in worktrees is not built yet: it comes with a later version"
+_DEFAULT_ROLE = "general-purpose"
+"""Whom the program sends when a call names nobody; a spec may define this role itself."""
+_APART = 0.4
+"""Seconds between two worktrees. Made at the same instant they trip over each other's half-written files: of messages
+with ten calls every second one had calls that failed ("failed to read .../commondir", git 2.39)."""
 
 _Data = Mapping[str, Any]
 _Output = dict[str, Any]
@@ -51,7 +62,7 @@ def whitelist_guard(allowed: list[str] | None, *, role: str = _SOME_ROLE) -> Hoo
     async def refuse(data: _Data) -> _Output:
         if not _on_main_thread(data):
             return {}
-        return _denied(words.whitelist.format(role=named, tool=data["tool_name"]))
+        return _denied(words.whitelist.format(role=named, tool=data.get("tool_name")))
 
     return _matcher("|".join(banned), refuse)
 
@@ -59,7 +70,8 @@ def whitelist_guard(allowed: list[str] | None, *, role: str = _SOME_ROLE) -> Hoo
 def delegate_guard(*, tools: str = HANDS_ON, allow_glance: bool = False) -> HookMatcher:
     """Refuse hands-on tools on the main thread and point the way: send a subagent.
 
-    `tools` is a matcher as in the module's docstring. With `allow_glance` a Bash command that only looks passes.
+    `tools` is a matcher as in the module's docstring. Tools of MCP servers that write are not among `HANDS_ON`: give
+    their names (`mcp__server__tool`) as well. With `allow_glance` a Bash command that only looks passes.
     """
     return _delegate(tools, allow_glance, texts.current().hooks.artifacts)
 
@@ -71,7 +83,7 @@ def index_guard(workbench: Workbench) -> HookMatcher:
         return Path(cwd or workbench.workspace, path).resolve().is_relative_to(workbench.root)
 
     async def refresh(data: _Data) -> _Output:
-        path = str(data.get("tool_input", {}).get("file_path") or "")
+        path = str(_input(data).get("file_path") or "")
         # A bad path or a full disk must not turn a finished write into an error.
         with suppress(OSError, ValueError):
             if path and inside(path, data.get("cwd")):
@@ -92,12 +104,12 @@ def spill_guard(
     spill = _Spill(workbench=workbench, threshold=threshold, text=texts.current().hooks.spilled)
 
     async def shorten(data: _Data) -> _Output:
-        if (main_only and not _on_main_thread(data)) or spill.is_read_by(data.get("tool_input")):
+        if main_only and not _on_main_thread(data):
             return {}
         output = data.get("tool_response")
         try:
-            short = spill.shortened(output)
-        except OSError:
+            short = output if spill.is_read_by(data.get("tool_input")) else spill.shortened(output)
+        except (OSError, RecursionError):
             return {}  # the long text costs context, a blocked result would cost the turn
         if short == output:
             return {}
@@ -107,12 +119,39 @@ def spill_guard(
 
 
 def isolate_guard(agents: dict[str, AgentDefinition], *, on_inject: Any = None) -> HookMatcher:
-    """Give marked roles a worktree of their own.
+    """Give each call of a marked role a git worktree of its own (behaviour 11, API 8.5).
 
-    Raises:
-        NotImplementedError: always, until isolation is built.
+    A call that names a `cwd` or an `isolation` of its own is left as it is: the two exclude each other. Of several
+    calls at once each waits a moment for the one before.
+
+    Args:
+        agents: the roles by the name that a call gives as `subagent_type`; see `isolated`.
+        on_inject: called with `subagent_type` and `description` each time. What it raises is not heard of: a log
+            must not stand in the way of the work.
     """
-    raise NotImplementedError(_LATER)
+    line = _Line()
+
+    async def inject(data: _Data) -> _Output:
+        given = _input(data)
+        if given.get("cwd") or given.get("isolation"):
+            return {}
+        role = given.get("subagent_type")
+        if not any(wants_isolation(agent) for agent in _meant(role, agents)):
+            return {}
+        if on_inject is not None:
+            with suppress(Exception):
+                on_inject(role, given.get("description"))
+        await line.turn()
+        return {
+            "hookSpecificOutput": {
+                "hookEventName": "PreToolUse",
+                "permissionDecision": "allow",
+                "updatedInput": {**given, "isolation": "worktree"},
+            }
+        }
+
+    # `Task` is another name of the tool: the program tells hooks `Agent` whatever the call says (a real test holds it).
+    return _matcher("Agent", inject)
 
 
 def isolated(agent: AgentDefinition, flag: bool = True) -> AgentDefinition:
@@ -138,18 +177,19 @@ def workbench_hooks(
 ) -> dict[str, list[HookMatcher]]:
     """The hooks of a runtime with a workbench. Events without a hook are left out.
 
-    Raises:
-        NotImplementedError: an agent is marked for isolation, which is not built yet.
+    With an agent that is marked for isolation the workbench must lie outside the repository: a worktree holds what is
+    committed, so it has no `.flower` of its own and cannot write into that of the main checkout.
     """
-    if any(wants_isolation(agent) for agent in (agents or {}).values()):
-        raise NotImplementedError(_LATER)
-    hooks: dict[str, list[HookMatcher]] = {}
+    before: list[HookMatcher] = []
     if delegate_only:
-        hooks["PreToolUse"] = [_delegate(HANDS_ON, allow_glance, f"{workbench.show(workbench.artifacts)}/")]
-    hooks["PostToolUse"] = [index_guard(workbench)]
+        before.append(_delegate(HANDS_ON, allow_glance, f"{workbench.show(workbench.artifacts)}/"))
+    if agents and any(wants_isolation(agent) for agent in agents.values()):
+        before.append(isolate_guard(agents))
+    after = [index_guard(workbench)]
     if spill_threshold:
-        hooks["PostToolUse"].append(spill_guard(workbench, threshold=spill_threshold))
-    return hooks
+        after.append(spill_guard(workbench, threshold=spill_threshold))
+    hooks = {"PreToolUse": before, "PostToolUse": after}
+    return {event: matchers for event, matchers in hooks.items() if matchers}
 
 
 def merge_hooks(*groups: dict[str, list[Any]] | None) -> dict[str, list[Any]]:
@@ -174,9 +214,17 @@ class _Spill:
         return self.workbench.root / "spill"
 
     def is_read_by(self, tool_input: Any) -> bool:
-        """Both forms count: the pointer shows a relative path inside the workspace (D11)."""
-        names = {str(self.place), self.workbench.show(self.place)}
-        return any(name in text for text in _strings(tool_input) for name in names)
+        """Whether a call points into the directory, by a path in any form.
+
+        The pointer shows an absolute path or one relative to the workspace (D11). From elsewhere it is written in other
+        ways (`cd .flower && cat spill/…`, `../.flower-ws/spill/…`): then the file's own name tells.
+        """
+        paths = {str(self.place), self.workbench.show(self.place)}
+        given = list(_strings(tool_input))
+        if any(path in text for text in given for path in paths):
+            return True
+        names = {name for text in given for name in _SPILL_NAME.findall(text[:_NAMED_WITHIN])}
+        return any((self.place / name).exists() for name in names)
 
     def shortened(self, output: Any) -> Any:
         """Long strings replaced, at any depth of nested dicts. What may hold an image stays: lists, and base64."""
@@ -190,8 +238,8 @@ class _Spill:
         content = output.encode(errors="surrogatepass")
         file = self.place / f"{hashlib.sha256(content).hexdigest()[:16]}.txt"
         if not file.exists():
-            self.place.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+            # In one step: half a file would be taken for the whole for ever.
+            write_whole(file, content)
         head = output[:_SHOWN].replace("\n", " ")
         return self.text.format(size=len(output), path=self.workbench.show(file), shown=_SHOWN, head=head)
 
@@ -203,9 +251,9 @@ def _delegate(tools: str, allow_glance: bool, artifacts: str) -> HookMatcher:
     async def refuse(data: _Data) -> _Output:
         if not _on_main_thread(data):
             return {}
-        tool = data["tool_name"]
+        tool = data.get("tool_name")
         glancing = allow_glance and tool == "Bash"
-        if glancing and is_ephemeral(str(data.get("tool_input", {}).get("command") or "")):
+        if glancing and is_ephemeral(str(_input(data).get("command") or "")):
             return {}
         way = words.delegate.format(tool=tool, artifacts=artifacts)
         return _denied(f"{way}\n{words.glance_only}" if glancing else way)
@@ -221,8 +269,46 @@ def _matcher(tools: str, decide: Callable[[_Data], Awaitable[_Output]]) -> HookM
     return HookMatcher(matcher=tools, hooks=[cast("HookCallback", hook)], on_failure="block")
 
 
+class _Line:
+    """Lets its callers through one at a time, `_APART` seconds from one to the next."""
+
+    def __init__(self) -> None:
+        self._free_at = 0.0
+
+    async def turn(self) -> None:
+        """Return at once where nobody stands in line."""
+        now = asyncio.get_running_loop().time()
+        mine = max(now, self._free_at)
+        self._free_at = mine + _APART
+        await asyncio.sleep(mine - now)
+
+
+def _meant(role: Any, agents: Mapping[str, AgentDefinition]) -> list[AgentDefinition]:
+    """The agents that the program may start for this name: it is lenient with case, blanks, hyphens, and wide letters.
+
+    This is at least as lenient. A name that the program does not know is refused there, whatever is answered here.
+    """
+    named = _DEFAULT_ROLE if role is None else role
+    if not isinstance(named, str):
+        return []
+    if named in agents:
+        return [agents[named]]
+    bare = _bare(named)
+    return [agent for name, agent in agents.items() if _bare(name) == bare]
+
+
+def _bare(name: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
+
+
 def _on_main_thread(data: _Data) -> bool:
     return not data.get("agent_id")
+
+
+def _input(data: _Data) -> Mapping[str, Any]:
+    """What the model gave the tool: nothing where that is not an object."""
+    given = data.get("tool_input")
+    return given if isinstance(given, Mapping) else {}
 
 
 def _denied(reason: str) -> _Output:

@@ -20,6 +20,7 @@ from claude_agent_sdk import SdkMcpTool, ToolAnnotations, create_sdk_mcp_server,
 
 from flower import texts
 from flower.core.events import Event
+from flower.core.unicode import well_formed
 from flower.texts import human as catalogue
 
 SERVER = "human"
@@ -203,11 +204,11 @@ class HumanChannel:
 
     def answer(self, ask_id: str, text: str) -> bool:
         """Answer a question; False if it waits no longer or never did. After True, `text` is its outcome."""
-        return self._decide(ask_id, "answered", text)
+        return self._decide(ask_id, "answered", well_formed(text))
 
     def decline(self, ask_id: str, reason: str = "") -> bool:
         """Skip a question: the agent decides by itself. False as for `answer`."""
-        said = self._words.declined_reason.format(reason=reason) if reason.strip() else ""
+        said = self._words.declined_reason.format(reason=well_formed(reason)) if reason.strip() else ""
         return self._decide(ask_id, "declined", self.declined_text + said)
 
     async def next_ask(self, timeout: float | None = None) -> Ask | None:
@@ -233,7 +234,7 @@ class HumanChannel:
 
     def send(self, text: str) -> Mail | None:
         """Say something unasked: queue it for the inbox and amend `amend_path`. Interrupts nobody. None if blank."""
-        said = text.strip()
+        said = well_formed(text).strip()
         if not said:
             return None
         amended = str(self.amend_path) if self.amend(said, label=self._words.amend_label) else ""
@@ -249,7 +250,7 @@ class HumanChannel:
 
     def amend(self, text: str, *, label: str = AMENDED) -> bool:
         """Append to `amend_path`; False without a path, for blank text, or when writing fails."""
-        path, said = self.amend_path, text.strip()
+        path, said = self.amend_path, well_formed(text).strip()
         if path is None or not said:
             return False
         named = self._words.amend_label if label == AMENDED else label
@@ -273,7 +274,7 @@ class HumanChannel:
 
     def _new_ask(self, question: str, options: object) -> Ask:
         with self._lock:
-            ask = Ask(self._next_id("q"), str(question or "").strip(), _options(options))
+            ask = Ask(self._next_id("q"), well_formed(str(question or "")).strip(), _options(options))
             self.asks.append(ask)
         return ask
 
@@ -429,7 +430,7 @@ def _options(given: object) -> list[str]:
     if given is None:
         return []
     many = given if isinstance(given, list | tuple) else [given]
-    return [text for each in many if (text := str(each).strip())]
+    return [text for each in many if (text := well_formed(str(each)).strip())]
 
 
 def _entry(ask: Ask, options: str) -> str:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from flower.core import worktrees
 from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, Options, build_options
+from flower.core.child import NOTE
 from flower.core.guard import merge_hooks, whitelist_guard, workbench_hooks
 from flower.core.openings import Openings, digest_of
 from flower.core.starting import start_script
@@ -64,12 +66,13 @@ class Outfit:
     plugins: Sequence[Path] = ()
 
     def options(
-        self, spec: AgentSpec, turn: Turn, *, hooks: Hooks, stderr: Callable[[str], None]
+        self, spec: AgentSpec, turn: Turn, *, hooks: Hooks, note: Path, stderr: Callable[[str], None]
     ) -> tuple[Options, str]:
         """Compile an attempt's options, and the digest of the workbench's index that goes into them.
 
         Args:
             hooks: those that the attempt itself brings.
+            note: where the start script says which process the program is, and where it keeps its transcript.
 
         Raises:
             OSError: the workbench or the run folder cannot be written.
@@ -101,7 +104,9 @@ class Outfit:
         options.max_buffer_size = BUFFER_BYTES
         options.verbatim_prompts = True  # what people write is never run as a slash command (trap 6)
         options.stderr = stderr
+        options.settings = worktrees.settings(spec.agents)
         options.cli_path = start_script(self.run_dir, options.env)
+        options.env[NOTE] = str(note)
         index = digest_of(prelude)
         if turn.resume is not None and self.openings.began_with(turn.resume, otherwise=digest_of("")) != index:
             cast("dict[str, Any]", options.system_prompt)["snapshot"] = False

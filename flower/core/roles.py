@@ -96,6 +96,10 @@ def worker(
     """A subagent that does the work. `description` is what the coordinator reads when it chooses whom to send.
 
     The tools are always named: a definition without them is offered nearly everything, `Agent` too.
+
+    Args:
+        isolate: each call works in a git worktree of its own, and leaves there whatever nobody merges; what that
+            needs and does is in `flower.core.worktrees`. Copying the definition with `dataclasses.replace` loses it.
     """
     definition = AgentDefinition(
         description=description,

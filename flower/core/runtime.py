@@ -31,16 +31,16 @@ from flower.core.plugins import checked
 from flower.core.resilience import Resilience
 from flower.core.steering import Steering
 from flower.core.step_run import StepRun
+from flower.core.unbooked import Unbooked
 from flower.core.workbench import Workbench
-from flower.stores.resumable import ResumableSessionStore
+from flower.stores.prune import PrunePolicy, PruningSessionStore
+from flower.stores.trim import EphemeralPolicy, TrimPolicy
 from flower.texts.running import ZH
 
 __all__ = ["Runtime", "StepResult"]
 
 T = TypeVar("T")
 Sink = Callable[[Event], None]
-
-_LATER = "comes with the context economy, in a later version"
 
 
 class Runtime:
@@ -53,6 +53,9 @@ class Runtime:
         workspace: the agents' working directory; created. Moving it ends continuity.
         run_dir: transcripts and accounts; relative to the current directory; created.
         portable: read no settings of the user or the project.
+        trim: a policy, or whether old large results are shortened on a resume.
+        ephemeral: a policy, or whether old results of commands that only look are marked as stale on a resume.
+        keep_denials: how many of the newest refused calls a resume still shows.
         workbench: an instance, or True for one in `run_dir`. Without one nothing keeps a coordinator's hands off.
         spill_threshold: characters from which a tool's output goes to a file; None or 0 for never.
         resilience: a policy, or False: no failure is tried again.
@@ -60,7 +63,7 @@ class Runtime:
 
     Raises:
         RuntimeError: there is no credential.
-        NotImplementedError: a policy that is not built yet.
+        SessionFileError: `sessions.db` in `run_dir` is no store; says what to do.
     """
 
     INTERRUPTED: ClassVar[str] = next_move.INTERRUPTED
@@ -75,15 +78,14 @@ class Runtime:
         workspace: str | Path,
         run_dir: str | Path = "runs",
         portable: bool = True,
-        trim: Any = False,
-        ephemeral: Any = True,
+        trim: TrimPolicy | bool = False,
+        ephemeral: EphemeralPolicy | bool = True,
         keep_denials: int = 1,
         workbench: Workbench | bool = False,
         spill_threshold: int | None = 4000,
         resilience: Resilience | bool = True,
         handoff: HandoffPolicy | bool = True,
     ) -> None:
-        _refuse_policies(trim=trim, ephemeral=ephemeral)
         self.workspace = _made(workspace)
         self.run_dir = _made(run_dir)
         self.portable = portable
@@ -108,14 +110,19 @@ class Runtime:
         self._plugin_dirs: list[Path] = []
         self._steering = Steering()
         self._notices = Notices()
+        self._unbooked = Unbooked(self.run_dir, self.run_id)
         self._openings = Openings(self.run_dir / "openings.json")
         load_dotenv()
         if trouble := check_credentials():
             raise RuntimeError(trouble)
         # After the .env files were read: the window is guessed from what they say.
         self.handoff = handoff if isinstance(handoff, HandoffPolicy) else HandoffPolicy(enabled=bool(handoff))
-        self.store: Any = ResumableSessionStore(
-            self.run_dir / "sessions.db", orphan=lambda: texts.current().surroundings.orphan
+        self.store: Any = PruningSessionStore(
+            self.run_dir / "sessions.db",
+            self.workspace,
+            policy=trim if isinstance(trim, TrimPolicy) else TrimPolicy(enabled=bool(trim)),
+            ephemeral=ephemeral if isinstance(ephemeral, EphemeralPolicy) else EphemeralPolicy(enabled=bool(ephemeral)),
+            prune=PrunePolicy(keep_denials=keep_denials),
         )
 
     # -- what people ask of it ------------------------------------------------------------------------------------
@@ -159,6 +166,7 @@ class Runtime:
             books=self._books,
             openings=self._openings,
             notices=self._notices,
+            unbooked=self._unbooked,
             outfit=self._outfit,
             client=self._client,
         )
@@ -172,7 +180,8 @@ class Runtime:
             result.error = result.error or f"{type(err).__name__}: {err}"
             raise
         finally:
-            self._books.close(result, self.store)
+            if self._books.close(result, self.store):
+                self._unbooked.booked(result)
         return result
 
     def interrupt(self, message: str = "", *, now: bool = False) -> None:
@@ -192,7 +201,8 @@ class Runtime:
 
     def rescue(self) -> None:
         """Close the books of the steps in flight, for a signal handler. Short, never raises; twice is harmless."""
-        self._books.rescue(self.store)
+        if self._books.rescue(self.store):
+            self._unbooked.rescue()
 
     def close(self) -> None:
         """Close the store. Twice is harmless."""
@@ -266,13 +276,6 @@ class Runtime:
     def _warn_if_no_wall(self, spec: AgentSpec) -> None:
         if spec.delegate_only and self.workbench is None and self._notices.first("wall"):
             warnings.warn(texts.current().running.no_wall.format(role=spec.name), stacklevel=3)
-
-
-def _refuse_policies(*, trim: Any, ephemeral: Any) -> None:
-    if trim is not False:
-        raise NotImplementedError(f"trim: trimming {_LATER}")
-    if not isinstance(ephemeral, bool):
-        raise NotImplementedError(f"ephemeral: a policy object {_LATER}; True and False are accepted")
 
 
 def _made(place: str | Path) -> Path:

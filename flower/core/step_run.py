@@ -31,6 +31,7 @@ from flower.core.openings import Openings
 from flower.core.outfit import Hooks, Outfit, Turn
 from flower.core.resilience import Resilience, classify
 from flower.core.steering import OnlyEnds, Steering, Steers
+from flower.core.unbooked import Entry, Spent, Unbooked
 from flower.core.workbench import Workbench
 from flower.texts.running import RunningTexts
 
@@ -79,6 +80,7 @@ class StepRun:
     books: Books
     openings: Openings
     notices: Notices
+    unbooked: Unbooked
     outfit: Callable[[], Outfit]
     client: Callable[[Options], attempt.Client]
     empty_handoffs: int = 0
@@ -87,6 +89,8 @@ class StepRun:
 
     async def carry(self) -> None:
         """Run the step to its end, over retries, interrupts and handovers; what came of it is in `result`."""
+        before = await self.unbooked.adopt(self.result.step, self.result)
+        self.result.cost_usd, self.result.num_turns = before.cost_usd, before.num_turns
         turn: Turn | None = self.start
         while turn is not None:
             ending = await self._attempt(turn)
@@ -297,11 +301,13 @@ class StepRun:
             level=level,
             near=lambda: succession.near(level, self.result.step),
         )
+        account = self.unbooked.begin(self.result.step, self.result)
         said: deque[str] = deque(maxlen=20)
         spec = dataclasses.replace(spec, model=self.runtime.model or spec.model)
         try:
-            options, index = self.outfit().options(spec, turn, hooks=hooks(fold), stderr=said.append)
+            options, index = self.outfit().options(spec, turn, hooks=hooks(fold), note=account.note, stderr=said.append)
         except OSError as err:
+            account.drop()
             return fold, Ending(ok=False, error=f"{type(err).__name__}: {err}")
         conversation = attempt.Conversation(
             client=self.client(options),
@@ -309,13 +315,14 @@ class StepRun:
             fold=fold,
             steering=steering,
             silent=self.words.silent.format(minutes=round(attempt.SILENCE_SECONDS / 60)),
-            on_session=lambda session: self._on_session(turn, session, index),
+            on_session=lambda session: self._on_session(turn, session, index, account),
             tell=tell,
         )
         try:
             await attempt.sheltered(conversation)
         finally:
             done(fold)
+            account.over(Spent(cost_usd=fold.cost_usd, num_turns=fold.num_turns))
         ending = fold.ending()
         if fold.program_failed and said:
             lines = " / ".join(said)[-500:]
@@ -343,7 +350,8 @@ class StepRun:
         if text := "\n".join(fold.texts).strip():
             result.text = text
 
-    def _on_session(self, turn: Turn, session: str, index: str) -> None:
+    def _on_session(self, turn: Turn, session: str, index: str, account: Entry) -> None:
+        account.named(session, getattr(self.runtime.store, "carried", {}).get(turn.resume or session, 0.0))
         if session == self.result.session_id:  # known from the attempt before
             return
         self.result.session_id = session

@@ -10,6 +10,9 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 
+# Nobody looks with more; the patterns below take their time with what was made to keep them busy.
+_LONGEST = 4000
+
 _SUBSTITUTION = re.compile(r"\$\(|`|<\(|>\(")
 
 # Forms that change something, wherever they stand.
@@ -28,12 +31,16 @@ _CHANGING = re.compile(
 _HARMLESS = re.compile(r"(?:2>&1|(?:&|2)?>\s*/dev/null)(?=\s|$|[;&|])")
 _SEPARATOR = re.compile(r"&&|\|\||[;|\n]")
 _DEFINES_FUNCTION = re.compile(r"\s*[\w-]+\s*\(\s*\)")
+# A NUL is left out or ends the argument, depending on who gets it, so the text is not what will be run.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def is_ephemeral(cmd: str) -> bool:
     """Does this command only look, so that its result goes stale?"""
     line = cmd.strip()
-    if not line or _SUBSTITUTION.search(line) or _CHANGING.search(line):
+    if not line or len(line) > _LONGEST or _CONTROL.search(line):
+        return False
+    if _SUBSTITUTION.search(line) or _CHANGING.search(line):
         return False
     line = _HARMLESS.sub(" ", line)
     if "<" in line or ">" in line:
@@ -52,7 +59,34 @@ def _only_looks(part: str) -> bool:
     if not words or _CHANGING.search(" ".join(words)):
         return False
     verb, args = words[0].lower(), words[1:]
-    return verb in _ANY_ARGUMENTS or (verb in _CHECKED and _CHECKED[verb](args))
+    if verb in _ANY_ARGUMENTS:
+        return True
+    # These have arguments that change something, and an expansion could make one: `find . -d{elete,}`.
+    return verb in _CHECKED and not _expands(part) and _CHECKED[verb](args)
+
+
+def _expands(part: str) -> bool:
+    """Does the shell put in something here that the text does not show: a variable, a brace, a `$'...'`?"""
+    quoted = ""
+    escaped = False
+    for place, char in enumerate(part):
+        if escaped:
+            escaped = False
+        elif quoted == "'":
+            quoted = "" if char == "'" else quoted
+        elif char == "\\":
+            escaped = True
+        elif char == "$" and _EXPANSION.match(part, place):
+            return True
+        elif char in "'\"":
+            quoted = "" if char == quoted else (quoted or char)
+        elif char == "{" and not quoted and _BRACE.match(part, place):
+            return True
+    return False
+
+
+_EXPANSION = re.compile(r"\$[\w{'\"@*#?!$\[(-]")
+_BRACE = re.compile(r"\{[^\s}]*(?:,|\.\.)")
 
 
 Check = Callable[[Sequence[str]], bool]
@@ -79,19 +113,23 @@ def _begins(*words: str) -> Check:
 
 
 def _positional(args: Sequence[str], *, taking: str = "") -> list[str]:
-    """Arguments that are neither options nor the value of an option named in `taking` (single letters)."""
+    """Arguments that are neither options nor the value of an option named in `taking` (single letters).
+
+    A lone "-" is one: it stands for a file.
+    """
     found: list[str] = []
     before = ""
     for arg in args:
-        if not arg.startswith("-") and not (len(before) == 2 and before[1] in taking):
+        option = arg.startswith("-") and arg != "-"
+        if not option and not (len(before) == 2 and before[1] in taking):
             found.append(arg)
-        before = arg if arg.startswith("-") else ""
+        before = arg if option else ""
     return found
 
 
 def _date(args: Sequence[str]) -> bool:
     """Reading the clock: no -s, and no bare digits, which would set it (unless -j says not to)."""
-    if any(re.match(r"-[uR]*s|--se", arg) for arg in args):
+    if any(re.match(r"-[uR]*s|--s", arg) for arg in args):
         return False
     return "-j" in args or all(arg.startswith("+") for arg in _positional(args, taking="drf"))
 
@@ -110,9 +148,9 @@ def _type(args: Sequence[str]) -> bool:
 
 _SED_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\]|\\.)*/I?)"
 _SED_COMMAND = re.compile(
-    rf"\s*(?:{_SED_ADDRESS}(?:\s*,\s*(?:{_SED_ADDRESS}|[+~]\d+))?)?\s*!?\s*"
-    r"(?:[pPdDqQ=lnNgGhHxzF]|s(?P<mark>[^\w\s\\])(?:\\.|(?!(?P=mark)).)*(?P=mark)(?:\\.|(?!(?P=mark)).)*(?P=mark)[gpiIMm\d]*"
-    r"|y(?P<sign>[^\w\s\\])(?:\\.|(?!(?P=sign)).)*(?P=sign)(?:\\.|(?!(?P=sign)).)*(?P=sign))\s*"
+    rf"\s*(?:{_SED_ADDRESS}(?:\s*,\s*(?:{_SED_ADDRESS}|[+~]\d+))?\s*)?(?:!\s*)?"
+    r"(?:[pPdDqQ=lnNgGhHxzF]|s(?P<mark>[^\w\s\\])(?:\\.|(?!(?P=mark))[^\\\n])*(?P=mark)(?:\\.|(?!(?P=mark))[^\\\n])*(?P=mark)[gpiIMm\d]*"
+    r"|y(?P<sign>[^\w\s\\])(?:\\.|(?!(?P=sign))[^\\\n])*(?P=sign)(?:\\.|(?!(?P=sign))[^\\\n])*(?P=sign))\s*"
 )
 _SED_OPTION = re.compile(
     r"-(?P<flags>[nErsuz]*)(?:e(?P<short>.*))?|--(?:quiet|silent|regexp-extended|separate|unbuffered|null-data|posix)"
@@ -159,7 +197,7 @@ def _git_remote(args: Sequence[str]) -> bool:
 
 
 def _git_symbolic_ref(args: Sequence[str]) -> bool:
-    return _without(r"-d|--delete|-m")(args) and len(_positional(args)) < 2
+    return _without(r"-\w*[dm]|--d")(args) and len(_positional(args)) < 2
 
 
 _GIT: dict[str, Check] = {
@@ -170,7 +208,7 @@ _GIT: dict[str, Check] = {
     "hash-object": _without(r"-\w*w"),
     "stash": _begins("list"),
     "worktree": _begins("list"),
-    "config": lambda args: bool(args) and args[0].startswith("--get"),
+    "config": lambda args: bool(args) and args[0].startswith("--get"),  # a second action is refused by git
 }
 _GIT_ANY_ARGUMENTS = _words(
     "status diff log show rev-parse describe ls-files blame shortlog cherry for-each-ref whatchanged cat-file "
@@ -186,13 +224,13 @@ def _git(args: Sequence[str]) -> bool:
 
 
 _ANY_ARGUMENTS = _words(
-    "ls ll dir pwd df du free uptime whoami id ps htop lsof netstat pgrep cat head wc stat find echo "
+    "ls ll dir pwd df du free uptime whoami id ps htop lsof netstat pgrep cat head wc stat echo "
     "which whereis uname locale nproc getconf sw_vers grep egrep fgrep cut tr column jq nl rev comm diff"
 )
 _CHECKED: dict[str, Check] = {
     "git": _git,
     "date": _date,
-    "hostname": _only(r"-(?!F|b|-file|-boot).*"),
+    "hostname": _only(r"-[aAdfiIsyv]+|--(?:alias|all-fqdns|all-ip-addresses|domain|fqdn|long|ip-address|short|yp|nis)"),
     "env": _only(r"[A-Za-z_]\w*=.*"),
     "printenv": _only(r"-0|--null|[A-Z_][A-Z0-9_]*|[a-z]+_proxy"),
     "top": _top,
@@ -201,9 +239,11 @@ _CHECKED: dict[str, Check] = {
     "systemctl": _begins("status"),
     "docker": _begins("ps", "images", "stats"),
     "kubectl": lambda args: _begins("get")(args) and _without(r"-\w*w|--watch")(args),
-    "tail": _without(r"-\w*[fF]|--follow|--retry"),
-    "file": _without(r"-\w*C|--compile"),
-    "tree": _without(r"-\w*o"),
+    "tail": _without(r"-\w*[fF]|--f|--r"),
+    "file": _without(r"-\w*C|--co"),
+    "find": lambda args: True,
+    # -R writes a 00Tree.html into every folder that it comes to.
+    "tree": _without(r"-\w*[oR]"),
     # On macOS `arch -x86_64 program` runs the program.
     "arch": lambda args: not args,
     "command": lambda args: bool(args) and args[0] in ("-v", "-V"),
@@ -211,6 +251,7 @@ _CHECKED: dict[str, Check] = {
     "rg": _without(r"--pre(?:=|$)|--hostname-bin"),
     "sort": _without(r"-[A-Za-z]*o|--o|--co"),
     "uniq": lambda args: len(_positional(args, taking="fsw")) < 2,
-    "awk": _without(r"-(?![Fv]|$)"),
+    # An @ includes a file, loads a library, or calls what a variable names.
+    "awk": lambda args: _without(r"-(?![Fv]|$)")(args) and not any("@" in arg for arg in args),
     "sed": _sed,
 }

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -26,10 +27,16 @@ from claude_agent_sdk import (
     fold_session_summary,
 )
 
+from flower import texts
+from flower.stores.entries import field
+
 T = TypeVar("T")
 
 # How long a writer waits for the other process that shares the file.
 BUSY_SECONDS = 30.0
+
+# So many entries are read at a time, so that the plain methods get their turn while a long transcript is loaded.
+_BATCH = 256
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS entries (store_key TEXT NOT NULL, seq INTEGER NOT NULL, uid TEXT, "
@@ -44,24 +51,34 @@ _SCHEMA = (
 _USAGE = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
+class SessionFileError(sqlite3.DatabaseError):
+    """The file of transcripts cannot be used; the text says which, why, and what to do."""
+
+
 class SqliteSessionStore(SessionStore):
     """A session store of the SDK in one file; `":memory:"` works too.
 
     The async methods do their work in a thread of the store's own, in the order of the calls, so the event loop never
     waits for the disk. The plain methods block for one small query and may be called from any thread. Several
     processes may share the file.
+
+    Raises:
+        SessionFileError: the file is damaged, of another kind, or cannot be opened. Any method may raise it too: when
+            damage shows later, or when the disk is full; then nothing of the call was stored.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = path if str(path) == ":memory:" else Path(path)
         if isinstance(self.path, Path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        # One connection for all threads, guarded by the lock; transactions are begun by hand.
-        self._db = sqlite3.connect(str(path), timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         self._lock = threading.RLock()
+        with self._plainly():
+            # One connection for all threads, guarded by the lock; transactions are begun by hand.
+            self._db = sqlite3.connect(str(path), timeout=BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="flower-store")
         try:
-            _share(self._db)
+            with self._plainly():
+                _share(self._db)
             with self._writing() as db:
                 for statement in _SCHEMA:
                     db.execute(statement)
@@ -114,7 +131,7 @@ class SqliteSessionStore(SessionStore):
             f"{project_key}/{session_id}",
             max(0, scan),
         )
-        return next(filter(None, (_level(json.loads(payload)) for (payload,) in rows)), 0)
+        return next(filter(None, (_level(_entry(payload)) for (payload,) in rows)), 0)
 
     def cost_of(self, session_id: str) -> float:
         """US dollars that this session had cost in all when it was last booked; 0.0 if it never was.
@@ -142,11 +159,29 @@ class SqliteSessionStore(SessionStore):
     # How
 
     async def _in_order(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+        """In the store's own thread, where the same language is spoken."""
+        context = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._worker, lambda: context.run(work))
+
+    @contextmanager
+    def _plainly(self) -> Iterator[None]:
+        """What SQLite says, in words that a person can act on."""
+        try:
+            yield
+        except (sqlite3.OperationalError, sqlite3.InternalError) as err:
+            raise self._unusable(str(err), _ADVICE.get(_code(err), "damaged")) from err
+        except sqlite3.DatabaseError as err:
+            if type(err) is not sqlite3.DatabaseError:  # our own mistake, or what we have put into words already
+                raise
+            raise self._unusable(str(err), "damaged") from err
+
+    def _unusable(self, detail: str, advice: str) -> SessionFileError:
+        spoken = texts.current().stores
+        return SessionFileError(spoken.not_usable.format(path=self.path, detail=detail, advice=getattr(spoken, advice)))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
+        with self._lock, self._plainly():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -157,7 +192,7 @@ class SqliteSessionStore(SessionStore):
                 raise
 
     def _all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self._lock:
+        with self._lock, self._plainly():
             return self._db.execute(query, values).fetchall()
 
     def _append(self, key: SessionKey, entries: Sequence[SessionStoreEntry]) -> None:
@@ -173,7 +208,7 @@ class SqliteSessionStore(SessionStore):
                     "INSERT INTO entries VALUES (?, ?, ?, ?) "
                     "ON CONFLICT(store_key, uid) WHERE uid IS NOT NULL DO NOTHING",
                     # Escaped, because a transcript may hold half of a surrogate pair, which UTF-8 cannot.
-                    (store_key, seq, entry.get("uuid") or None, json.dumps(entry)),
+                    (store_key, seq, _uid(entry), json.dumps(entry)),
                 ).rowcount
                 if added:
                     fresh.append(entry)
@@ -215,8 +250,22 @@ class SqliteSessionStore(SessionStore):
         return int(time.time() * 1000)
 
     def _load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        rows = self._all("SELECT payload FROM entries WHERE store_key = ? ORDER BY seq", _store_key(key))
-        return [cast("SessionStoreEntry", json.loads(payload)) for (payload,) in rows] or None
+        """Row by row, so that the whole transcript is never in memory a second time as text."""
+        query = "SELECT seq, payload FROM entries WHERE store_key = ? AND seq > ? ORDER BY seq LIMIT ?"
+        entries: list[SessionStoreEntry] = []
+        last, full = -1, True
+        while full:
+            before = len(entries)
+            with self._lock, self._plainly():
+                for seq, payload in self._db.execute(query, (_store_key(key), last, _BATCH)):
+                    entry = _entry(payload)
+                    if entry is None:
+                        detail = texts.current().stores.bad_row.format(number=seq, session=key["session_id"])
+                        raise self._unusable(detail, "damaged")
+                    entries.append(entry)
+                    last = seq
+            full = len(entries) - before == _BATCH
+        return entries or None
 
     def _list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         return [{"session_id": name, "mtime": mtime} for name, mtime in self._below(project_key) if "/" not in name]
@@ -263,6 +312,38 @@ def _share(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA synchronous=NORMAL")
 
 
+# The result codes of SQLite that something else than a new file helps against.
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "full",
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), "busy"),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR), "unreachable"
+    ),
+}
+
+
+def _code(err: sqlite3.Error) -> int:
+    """The primary code; the upper bits say more than we want to know."""
+    return int(getattr(err, "sqlite_errorcode", sqlite3.SQLITE_ERROR)) & 0xFF
+
+
+def _entry(payload: Any) -> SessionStoreEntry | None:
+    """What was stored; None if it cannot be read."""
+    try:
+        entry = json.loads(payload)
+    except (TypeError, ValueError):
+        return None
+    return cast("SessionStoreEntry", entry) if isinstance(entry, dict) else None
+
+
+def _uid(entry: SessionStoreEntry) -> str | None:
+    """The key against doubles; an id that is no text, or not one for UTF-8, is none."""
+    name = entry.get("uuid")
+    if not isinstance(name, str) or not name:
+        return None
+    return None if any("\ud800" <= letter <= "\udfff" for letter in name) else name
+
+
 def _store_key(key: SessionKey) -> str:
     parts = [key["project_key"], key["session_id"]]
     if key.get("subpath"):
@@ -275,8 +356,8 @@ def _range_below(head: str) -> tuple[str, str]:
     return f"{head}/", f"{head}0"
 
 
-def _level(entry: dict[str, Any]) -> int:
-    message = entry.get("message")
+def _level(entry: SessionStoreEntry | None) -> int:
+    message = field(entry, "message") if entry else None
     usage = message.get("usage") if isinstance(message, dict) else None
     if not isinstance(usage, dict):
         return 0

@@ -6,7 +6,7 @@ async with ScriptedModel(story) as model:
         ...  # run flower, or the SDK itself; the real bundled program talks to the scripted model
 """
 
-from flower.testing.driver import Played, UnansweredError, play
+from flower.testing.driver import Played, StillWaitingError, UnansweredError, play
 from flower.testing.environment import inherited, scripted_env, scripted_surroundings
 from flower.testing.hearing import Asked, Failure, StoryFailedError, same_session
 from flower.testing.server import PortTakenError, ScriptedModel
@@ -30,6 +30,7 @@ __all__ = [
     "Price",
     "RecordingSink",
     "ScriptedModel",
+    "StillWaitingError",
     "Story",
     "StoryError",
     "StoryFailedError",

@@ -44,7 +44,8 @@ class Beat:
     """Whether it belongs to a block of thinking."""
 
     def encoded(self) -> bytes:
-        body = json.dumps({"type": self.name, **self.data}, ensure_ascii=False)
+        # Escaped, so that a story may hold what a model can really send and UTF-8 cannot: half a surrogate pair.
+        body = json.dumps({"type": self.name, **self.data})
         return f"event: {self.name}\ndata: {body}\n\n".encode()
 
 

@@ -28,9 +28,10 @@ _CUT_MARKS = (
     "doesn't want to proceed with this tool use",
     "doesn't want to take this action",
     INTERRUPTED,
-    *(texts.of(language).surroundings.orphan for language in texts.LANGUAGES),
+    *(texts.of(language).stores.orphan for language in texts.LANGUAGES),
+    *(texts.of(language).stores.interrupted for language in texts.LANGUAGES),
 )
-"""In the result of a tool call that was cut; the last ones are what flower puts in place of a missing result."""
+"""In the result of a tool call that was cut; the last ones are what flower's stores put in place of a result."""
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _WORKSPACE = re.compile(r"^\W*(?:Primary working|Working) directory: *(?P<path>\S.*?)\s*$", re.MULTILINE)

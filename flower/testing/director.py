@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from flower.core.unicode import well_formed
 from flower.testing.conversation import Conversation, News, Turn
 from flower.testing.story import (
     DEFAULT_USAGE,
@@ -320,7 +321,7 @@ def _filled(value: Any, known: Variables) -> Any:
 
 
 def _squeezed(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(well_formed(text).split())  # as the program gives it back
 
 
 def _first(*values: float | None) -> float | None:

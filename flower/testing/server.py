@@ -202,6 +202,29 @@ class ScriptedModel:
         finally:
             self.release(what)
 
+    @contextlib.asynccontextmanager
+    async def at(self, what: str, times: int = 1, *, timeout: float = 10.0) -> AsyncIterator[Asked]:
+        """Hold the story at a point while the body runs: the model was asked there and does not answer yet.
+
+        The place to interrupt, to send mail, or to look at the disk "in the middle". Enter it before the run gets
+        there: a request that was answered already is found, but cannot be held any more. Entering waits, so what
+        brings the run there must go on beside it; if the body itself does (it answers a question), use `paused`.
+
+        Args:
+            what: a part (`work`) or a line (`work.plan`).
+            times: hold at the second, third … request of it; those before it pass.
+            timeout: seconds to wait for that request.
+
+        Raises:
+            TimeoutError: the run did not get there; says what was asked instead.
+            KeyError: the story has no such part or line.
+        """
+        if times > 1:
+            await self.asked(what, times - 1, timeout=timeout)
+        # The request before is heard and has passed the gate in one go, so it is the next one that waits here.
+        async with self.paused(what):
+            yield await self.asked(what, times, timeout=timeout)
+
     def inject(self, what: str, fault: Fault) -> None:
         """Answer the next `fault.times` requests of a part or a line with a fault, whoever asks.
 

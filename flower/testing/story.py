@@ -266,8 +266,8 @@ class Call:
 class Fault:
     """What goes wrong instead of an answer.
 
-    `error`: an HTTP error. `drop`: the connection is cut after `after` events of the answer. `hang`: silence after
-    them, for `seconds`, then it is cut. `break`: an `error` event after them.
+    `error` (`fail` in a story): an HTTP error. `drop`: the connection is cut after `after` events of the answer.
+    `hang`: silence after them, for `seconds`, then it is cut. `break`: an `error` event after them.
     """
 
     kind: Literal["error", "drop", "hang", "break"]

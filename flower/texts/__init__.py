@@ -13,7 +13,22 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from flower.texts import commands, documents, hooks, human, rules, running, surroundings, terminal, workbench, workflow
+from flower.texts import (
+    bequest,
+    commands,
+    documents,
+    hooks,
+    human,
+    isolation,
+    rules,
+    running,
+    stores,
+    surroundings,
+    terminal,
+    updates,
+    workbench,
+    workflow,
+)
 
 __all__ = ["LANGUAGES", "Texts", "current", "of", "speaking"]
 
@@ -29,14 +44,18 @@ class Texts:
     language: str
     rules: rules.RuleTexts
     documents: documents.DocumentTexts
+    bequest: bequest.BequestTexts
     workbench: workbench.WorkbenchTexts
     hooks: hooks.HookTexts
     workflow: workflow.WorkflowTexts
     human: human.HumanTexts
+    isolation: isolation.IsolationTexts
     running: running.RunningTexts
+    stores: stores.StoreTexts
     surroundings: surroundings.SurroundingTexts
     commands: commands.CommandTexts
     terminal: terminal.TerminalTexts
+    updates: updates.UpdateTexts
 
 
 _CATALOGUES = {
@@ -44,27 +63,35 @@ _CATALOGUES = {
         language="zh",
         rules=rules.ZH,
         documents=documents.ZH,
+        bequest=bequest.ZH,
         workbench=workbench.ZH,
         hooks=hooks.ZH,
         workflow=workflow.ZH,
         human=human.ZH,
+        isolation=isolation.ZH,
         running=running.ZH,
+        stores=stores.ZH,
         surroundings=surroundings.ZH,
         commands=commands.ZH,
         terminal=terminal.ZH,
+        updates=updates.ZH,
     ),
     "en": Texts(
         language="en",
         rules=rules.EN,
         documents=documents.EN,
+        bequest=bequest.EN,
         workbench=workbench.EN,
         hooks=hooks.EN,
         workflow=workflow.EN,
         human=human.EN,
+        isolation=isolation.EN,
         running=running.EN,
+        stores=stores.EN,
         surroundings=surroundings.EN,
         commands=commands.EN,
         terminal=terminal.EN,
+        updates=updates.EN,
     ),
 }
 

@@ -7,6 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurroundingTexts:
+    # A .env that a person named
+    env_unreadable: str
+    """Placeholders: by, path, reason."""
+    env_variable: str
+    """Stands for `by` where FLOWER_ENV named the file."""
+    env_folder: str
+    env_no_permission: str
+    env_not_utf8: str
+    """Placeholder: byte, counted from 1."""
+    env_nul: str
+    """Placeholder: line."""
+
     # Credentials
     no_credentials: str
     """Placeholder: path, the file that `flower setup` writes."""
@@ -35,11 +47,15 @@ class SurroundingTexts:
     """Placeholder: count."""
     resume: str
     """Said to a session that goes on after a failure; holds no detail of it, on purpose."""
-    orphan: str
-    """Stands for the result of a tool call that was cut."""
 
 
 ZH = SurroundingTexts(
+    env_unreadable="{by}{path} 读不了:{reason}。里面的值一个也没有用上。",
+    env_variable="FLOWER_ENV 指的 ",
+    env_folder="这是一个目录,要的是一个文件",
+    env_no_permission="没有读的权限",
+    env_not_utf8="不是 UTF-8(从第 {byte} 个字节起),另存成 UTF-8 再来",
+    env_nul="第 {line} 行有 NUL 字符,这多半不是文本文件",
     no_credentials=(
         "缺少凭证:需要 ANTHROPIC_API_KEY 或 ANTHROPIC_AUTH_TOKEN。\n"
         "两条路:\n"
@@ -60,10 +76,15 @@ ZH = SurroundingTexts(
     seconds="{count} 秒",
     minutes="{count} 分钟",
     resume=("上一轮在中途被打断,没有跑完。检查一下工作台里已经落盘的东西,从中断处接着做,不要重头来过。"),
-    orphan="[这一步被打断了,没有结果。需要的话重做。]",
 )
 
 EN = SurroundingTexts(
+    env_unreadable="{by}{path} cannot be read: {reason}. None of its values was used.",
+    env_variable="The file that FLOWER_ENV names, ",
+    env_folder="it is a folder, and a file is needed",
+    env_no_permission="no permission to read it",
+    env_not_utf8="it is not UTF-8 (from byte {byte} on); save it as UTF-8",
+    env_nul="there is a NUL in line {line}, so it is hardly a text file",
     no_credentials=(
         "No credentials: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN is needed.\n"
         "Two ways out:\n"
@@ -87,5 +108,4 @@ EN = SurroundingTexts(
         "The last turn was cut short and did not finish. Look at what is already in the workbench, "
         "go on from where it stopped, and do not start over."
     ),
-    orphan="[This step was cut and has no result. Do it again if it is needed.]",
 )

@@ -60,9 +60,6 @@ class WorkflowTexts:
 
     # Starter flow
     need_request: str
-    not_git: str
-    """Placeholder: path."""
-    no_isolation: str
     clarify_prompt: str
     """Placeholder: request."""
     worker_description: str
@@ -130,8 +127,6 @@ ZH = WorkflowTexts(
         "判定说目标无法达成,去问人时无人应答,所以停在这里。理由:{reason}\n目标在 {path},每一轮的账在 manifest.json。"
     ),
     need_request="要给一句诉求,例如 flower '帮我做一个 X'",
-    not_git="--isolate 要求 {path} 是 git 仓库(每个 subagent 要分一份 worktree)。先 git init,或者去掉 --isolate。",
-    no_isolation="用 worktree 隔离 subagent 还没有做,以后的版本才有。先去掉 isolate。",
     clarify_prompt="诉求:\n{request}\n\n把它问清楚,然后交出四段的需求确认书。",
     worker_description="写代码与测试。要动手实现的活派给它。",
     worker_prompt="你负责实现。每改一处就跑一次验证,别攒到最后。",
@@ -201,11 +196,6 @@ EN = WorkflowTexts(
         "Reason: {reason}\nThe goal is in {path}, the account of each round in manifest.json."
     ),
     need_request="Say in one sentence what is wanted, for example: flower 'build me an X'",
-    not_git=(
-        "--isolate needs {path} to be a git repository (each subagent gets a worktree of its own). "
-        "Run git init first, or leave out --isolate."
-    ),
-    no_isolation="Isolating subagents in worktrees is not built yet; it comes with a later version. Leave out isolate.",
     clarify_prompt="Request:\n{request}\n\nClarify it, then hand in the brief with its four sections.",
     worker_description="Writes code and tests. Whatever has to be implemented goes to it.",
     worker_prompt="You implement. Verify after each change, do not save it up for the end.",

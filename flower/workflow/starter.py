@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from flower import texts
+from flower.core import worktrees
+from flower.core.agent import AgentSpec
 from flower.core.brief import Brief
 from flower.core.goal import Goal
 from flower.core.human import HumanChannel
@@ -47,15 +49,17 @@ def starter_flow(
     files. In a directory whose brief is complete the run is taken up again, and `ask` may be empty.
 
     Raises:
-        ValueError: no request in a new directory; `isolate` outside a git repository; unknown `lang`.
-        NotImplementedError: `isolate`, until isolation in worktrees is built.
+        ValueError: no request in a new directory; unknown `lang`; `isolate` where git cannot give worktrees, or where
+            the workbench beside the repository cannot be written. All before anything is asked of a model.
+        OSError: the workbench cannot be written.
     """
     with texts.speaking(texts.of(lang).language):
         said = texts.current()
         words, request = said.workflow, ask.strip()
-        _refuse_isolation(Path(workspace).resolve(), isolate)
+        if isolate and (trouble := worktrees.trouble(Path(workspace).resolve())):
+            raise ValueError(trouble)
         place = _place(workspace, isolate, brief_name, goal_name)
-        place.workbench.ensure()
+        _make(place.workbench)
         if new:
             _put_away(place, run_dir)
             place = _place(workspace, isolate, brief_name, goal_name)
@@ -80,7 +84,7 @@ def starter_flow(
         told = words.worker_prompt if worker_prompt == ZH.worker_prompt else worker_prompt
         work = Step(
             words.work,
-            coordinator(words.coordinator, "", {"coder": worker(words.worker_description, told)}, channel=channel),
+            _coordinator(said, told, channel, isolate),
             _work_prompt(words),
             resume_prompt=_work_resume(words, request, amended),
         )
@@ -170,13 +174,32 @@ def _put_away(place: _Place, run_dir: str | Path) -> None:
     Lineage.open(run_dir, place.workspace).archive(archive, extra=[place.brief, place.goal])
 
 
-def _refuse_isolation(root: Path, isolate: bool) -> None:
+def _make(workbench: Workbench) -> None:
+    try:
+        workbench.ensure()
+    except OSError as err:
+        if not workbench.external:
+            raise
+        # A person did not choose this place, so the bare error would not tell why it is written at all.
+        words = texts.current().isolation
+        raise ValueError(words.no_bench.format(path=workbench.root, error=err.strerror or err)) from err
+
+
+def _coordinator(said: texts.Texts, told: str, channel: HumanChannel, isolate: bool) -> AgentSpec:
+    """The agent of the work step.
+
+    With isolation it has a second worker: what is made in a worktree reaches the main checkout, the next worker and the
+    judge only if somebody without a worktree merges it, and the coordinator itself has no hands (docs/decisions).
+    """
+    words, apart = said.workflow, said.isolation
     if not isolate:
-        return
-    words = texts.current().workflow
-    if not any((place / ".git").exists() for place in (root, *root.parents)):
-        raise ValueError(words.not_git.format(path=root))
-    raise NotImplementedError(words.no_isolation)
+        crew = {"coder": worker(words.worker_description, told)}
+        return coordinator(words.coordinator, "", crew, channel=channel)
+    crew = {
+        "coder": worker(words.worker_description, f"{told}\n\n{apart.worker}", isolate=True),
+        "merger": worker(apart.merger_description, apart.merger),
+    }
+    return coordinator(words.coordinator, apart.coordinator, crew, channel=channel)
 
 
 def _keep(request: str, place: _Place, channel: HumanChannel, run_dir: str | Path) -> bool:

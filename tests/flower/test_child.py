@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,14 @@ def test_the_allow_list_has_no_secrets_but_the_models() -> None:
     names = child.allowed(["FLOWER_EXTRA"], known=["CLAUDE_CODE_EFFORT_LEVEL"], parent=["AWS_SECRET_ACCESS_KEY"])
     assert {"FLOWER_EXTRA", "CLAUDE_CODE_EFFORT_LEVEL", "ANTHROPIC_*", "FLOWER_RUN", "PATH", "LC_*"} <= set(names)
     assert not [name for name in names if name.startswith(("AWS", "GOOGLE", "SLACK", "REDIS", "FLOWER_CHAT"))]
+
+
+def test_git_knows_who_commits_and_is_led_nowhere_else() -> None:
+    names = set(child.allowed([]))
+    assert {"GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_CONFIG_GLOBAL", "XDG_CONFIG_HOME"} <= names
+    # No pattern lets them in either: these lead to another repository, hold secrets, or make git run something.
+    kept_out = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_ASKPASS", "GIT_CONFIG_VALUE_0", "GIT_SSH_COMMAND"}
+    assert not [name for name in kept_out if any(fnmatch(name, pattern) for pattern in names)]
 
 
 @pytest.mark.parametrize(

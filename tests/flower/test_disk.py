@@ -1,18 +1,17 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from flower.core.disk import write_whole
+from flower.core.disk import read_whole, write_whole
 
 
-def test_a_text_that_cannot_be_encoded_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
+def test_half_of_a_pair_does_not_cost_the_file(tmp_path: Path) -> None:
     target = tmp_path / "a.md"
-    target.write_text("old", encoding="utf-8")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(target, "\ud800")
-    assert target.read_text(encoding="utf-8") == "old"
+    write_whole(target, "a\ud800b")
+    assert target.read_text(encoding="utf-8") == "a\\ud800b"
     assert [path.name for path in tmp_path.iterdir()] == ["a.md"]
 
 
@@ -36,3 +35,77 @@ def test_the_mode_of_an_existing_file_is_kept(tmp_path: Path) -> None:
     target.chmod(0o640)
     write_whole(target, "new")
     assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_bytes_are_written_as_they_are(tmp_path: Path) -> None:
+    assert write_whole(tmp_path / "a", b"\xff\r\n\0").read_bytes() == b"\xff\r\n\0"
+    assert write_whole(tmp_path / "b", "a\r\nb\n").read_bytes() == b"a\r\nb\n"
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real.md").write_text("old")
+    (tmp_path / "link.md").symlink_to("real.md")
+    assert write_whole(tmp_path / "link.md", "new") == (tmp_path / "real.md").resolve()
+    assert (tmp_path / "link.md").is_symlink()
+    assert (tmp_path / "real.md").read_text() == "new"
+
+
+def test_a_link_to_nothing_makes_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "link.md").symlink_to("deep/real.md")
+    write_whole(tmp_path / "link.md", "new")
+    assert (tmp_path / "deep" / "real.md").read_text() == "new"
+
+
+def test_links_in_a_circle_are_an_error_of_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links"):
+        write_whole(tmp_path / "a", "new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        write_whole(tmp_path / "pipe", "new")
+    assert (tmp_path / "pipe").is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"File exists|Not a directory"):
+        write_whole(tmp_path / "file" / "a.md", "new")
+
+
+def test_a_special_mode_is_kept_whatever_new_files_get(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "a").chmod(0o604)
+    before = os.umask(0o077)
+    try:
+        write_whole(tmp_path / "a", "new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o604
+
+
+def test_reading_a_file_that_is_not_there_gives_nothing(tmp_path: Path) -> None:
+    assert read_whole(tmp_path / "missing") is None
+    assert read_whole(tmp_path / "missing" / "deeper") is None
+
+
+def test_reading_gives_the_bytes_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"\xff\0")
+    (tmp_path / "link").symlink_to("real")
+    assert read_whole(tmp_path / "link") == b"\xff\0"
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        read_whole(tmp_path / "pipe")
+
+
+def test_reading_a_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        read_whole(tmp_path)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             or key.lower().endswith("_proxy")
         ):
             monkeypatch.delenv(key)
-    for key in (*env.KNOWN, "ONLY_HERE", "export A"):  # restored even where the code under test sets them
+    for key in (
+        *env.KNOWN,
+        "ONLY_HERE",
+        "export A",
+        "FLOWER_UPDATE_FROM",
+    ):  # restored even where the code under test sets them
         monkeypatch.setenv(key, "x")
         monkeypatch.delenv(key)
     folder = tmp_path / "home"
@@ -48,15 +54,114 @@ def put(path: Path, content: str) -> Path:
 # Files
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfeA=1", b"no sign\n=no key\n# A=1\n", b"A\x00B=1"])
+@pytest.mark.parametrize("content", [b"", b"no sign\n=no key\n# A=1\n"])
 def test_a_file_without_a_readable_line_sets_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".env").write_bytes(content)
     assert env.load_dotenv(tmp_path / ".env") == {}
 
 
-def test_a_missing_file_sets_nothing(tmp_path: Path) -> None:
+def test_a_missing_file_sets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert env.load_dotenv(tmp_path / "no.env") == {}
-    assert env.load_dotenv(tmp_path) == {}
+    monkeypatch.setenv("FLOWER_ENV", str(tmp_path / "no.env"))
+    assert env.load_dotenv() == {}
+
+
+UNREADABLE = [
+    (None, "这是一个目录"),
+    (b"ONLY_HERE=1\ncaf\xe9=1", "不是 UTF-8(从第 16 个字节起)"),
+    ("ONLY_HERE=1".encode("utf-16"), "不是 UTF-8(从第 1 个字节起)"),
+    (b"ONLY_HERE=1\nA\x00B=1", "第 2 行有 NUL"),
+]
+
+
+def unreadable(path: Path, content: bytes | None) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir() if content is None else path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(("content", "why"), UNREADABLE)
+def test_a_named_file_that_cannot_be_read_is_explained_and_sets_nothing(
+    tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    path = unreadable(tmp_path / "named.env", content)
+    with pytest.raises(ValueError, match=re.escape(f"{path} 读不了:{why}")):
+        env.load_dotenv(path)
+    assert "ONLY_HERE" not in os.environ
+
+
+@pytest.mark.parametrize(("content", "why"), UNREADABLE)
+def test_of_flower_env_the_variable_is_named_too(
+    home: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, why: str
+) -> None:
+    unreadable(home / "named.env", content)
+    put(home / "cwd" / ".env", "ANTHROPIC_MODEL=cwd\n")
+    monkeypatch.setenv("FLOWER_ENV", "~/named.env")
+    with pytest.raises(ValueError, match=re.escape(f"FLOWER_ENV 指的 ~/named.env 读不了:{why}")):
+        env.load_dotenv()
+    assert "ANTHROPIC_MODEL" not in os.environ
+
+
+@pytest.mark.parametrize(("content", "why"), UNREADABLE)
+def test_a_file_that_was_only_looked_for_is_passed_over(home: Path, content: bytes | None, why: str) -> None:
+    for place in (home / "cwd", home / ".config" / "flower"):
+        unreadable(place / ".env", content)
+    put(home / ".claude" / "settings.json", json.dumps({"env": {"ANTHROPIC_MODEL": "claude"}}))
+    expected = {"ANTHROPIC_MODEL": "claude"} | ({"ONLY_HERE": "1"} if "NUL" in why else {})
+    assert env.load_dotenv() == expected
+
+
+def test_a_file_without_the_right_to_read_it_is_explained_or_passed_over(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests may run as root, who may read everything: so it is the reading that is broken here."""
+    path = put(home / "cwd" / ".env", "ONLY_HERE=1\n")
+
+    def refused(_path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    assert env.load_dotenv() == {}
+    with pytest.raises(ValueError, match="没有读的权限"):
+        env.load_dotenv(path)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "~no-such-user/x", "x" * 5000])
+def test_a_name_that_can_be_no_file_is_no_traceback(name: str) -> None:
+    with pytest.raises(ValueError, match="读不了"):
+        env.load_dotenv(name)
+
+
+def test_in_english_it_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLOWER_ENV", str(tmp_path))
+    with texts.speaking("en"), pytest.raises(ValueError, match=r"file that FLOWER_ENV names, .* it is a folder"):
+        env.load_dotenv()
+
+
+def test_a_pipe_is_not_waited_for_but_where_it_was_named(home: Path) -> None:
+    os.mkfifo(home / "cwd" / ".env")
+    assert env.load_dotenv() == {}
+    os.mkfifo(home / "named")
+    writing = threading.Thread(target=lambda: (home / "named").write_text("ONLY_HERE=piped\n"))
+    writing.start()
+    assert env.load_dotenv(home / "named") == {"ONLY_HERE": "piped"}
+    writing.join()
+
+
+def test_a_user_without_a_home_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert env.user_env_path() == Path("/.config/flower/.env")
+    assert env.load_dotenv() == {}
+
+
+def test_a_project_cannot_say_where_updates_come_from(home: Path) -> None:
+    put(home / "cwd" / ".env", "FLOWER_UPDATE_FROM=https://evil.example/x\nONLY_HERE=1\n")
+    assert env.load_dotenv() == {"ONLY_HERE": "1"}
+    put(home / ".config" / "flower" / ".env", "FLOWER_UPDATE_FROM=https://mine.example/x\n")
+    assert env.load_dotenv() == {"FLOWER_UPDATE_FROM": "https://mine.example/x"}
 
 
 def test_the_syntax_of_a_line(tmp_path: Path) -> None:

@@ -143,6 +143,49 @@ CHANGES = [
     "arch -x86_64 rm x",
     "rg --pre ./x foo",
     "cat f ; curl host",
+    # an argument that only an expansion makes
+    "find . $'\\x2ddelete'",
+    "find . -{delete,print}",
+    "find . {-del,}{ete,}",
+    "find . -d{a..e}lete",
+    "find . -del$@ete",
+    "find . -del${x}ete",
+    'find . "-del${x}ete"',
+    "find . -d${x:-elete}",
+    "find . -del$1ete",
+    "find . $x",
+    "find 'it' \"it's\" $'\\x2ddelete' 'x'",
+    "find \\' $'\\x2ddelete' '",
+    "sort $'\\x2do' f f",
+    'sort $"-o" f f',
+    "git symbolic-ref $'\\x2dd' HEAD",
+    "git remote $x y",
+    "uniq $x out",
+    # options cut short, or run together
+    "date --s=12:00",
+    "hostname --fil=x",
+    "hostname -vFx",
+    "hostname --b",
+    "file --comp -m x",
+    "git symbolic-ref --del HEAD",
+    "git symbolic-ref -qd HEAD",
+    "tail --fo=name log",
+    "tail --re log",
+    # writes without a name of its own for it
+    "uniq - out",
+    "uniq -c - out",
+    "tree -L 1 -R -H .",
+    "awk '@include \"x.awk\"'",
+    "awk '@load \"x\"' f",
+    'awk \'BEGIN{f="system"} BEGIN{@f("rm x")}\'',
+    # what no shell takes as it stands
+    "find . -del\0ete",
+    "ls\0rm",
+    "ls\x1b[2J",
+    "ls\rrm -rf x",
+    "ls\x7f",
+    # nobody looks with so much
+    "ls " + "x" * 4000,
 ]
 
 LOOKS = [
@@ -228,6 +271,24 @@ LOOKS = [
     "ls\n",
     "ls\npwd",
     "git log &>/dev/null; ls",
+    # an expansion that cannot do harm, or is none
+    "echo $PATH $?",
+    "ls ${HOME}/src/{a,b}",
+    "cut -d$'\\t' -f1 f",
+    'cat "$FILE"',
+    "find . -name '*.{js,ts}' -o -name '$x'",
+    "find . -name \\$x",
+    "git diff HEAD@{1}",
+    "git show stash@{0}",
+    "awk '{print $1, $NF}' f",
+    'awk "{print \\$1}" f',
+    "sed -n '$p' f",
+    "sed 's/{a,b}/x/' f",
+    "grep 'end$' f | sort -u",
+    "uniq -",
+    "ls \ud800",
+    "hostname -I",
+    "hostname --fqdn",
 ]
 
 
@@ -246,6 +307,34 @@ def test_what_only_looks_is_ephemeral(command: str) -> None:
     assert is_ephemeral(command) is True
 
 
+def test_a_long_glance_is_one_up_to_its_limit() -> None:
+    assert is_ephemeral("ls " + "x" * 3997) is True
+    assert is_ephemeral("ls " + "x" * 3998) is False
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed 's/" + "\\" * 3000 + "'",
+        "sed 's/" + "\\a" * 1500 + "' f",
+        "sed 'y/" + "\\" * 3000 + "'",
+        "ls " + "print " * 600,
+        "ls " + "git " * 900,
+        "ls " + "git  --" * 500,
+        "'" * 3999,
+        "$" * 3999,
+        "find " + "{" * 3900,
+        "x" * 50_000_000,
+        "git --" * 10_000_000,
+    ],
+    ids=lambda command: command[:12],
+)
+@pytest.mark.timeout(10)
+def test_no_command_takes_long_to_judge(command: str) -> None:
+    """The test's time limit is what fails: some of these took for ever."""
+    is_ephemeral(command)
+
+
 @given(st.sampled_from(LOOKS), st.sampled_from(["&&", "||", ";", "|", "\n"]), st.sampled_from(CHANGES), st.booleans())
 def test_one_bad_part_makes_the_whole_line_bad(good: str, separator: str, bad: str, first: bool) -> None:
     parts = [bad, good] if first else [good, bad]
@@ -261,3 +350,11 @@ def test_good_parts_make_a_good_line(parts: list[str], separator: str) -> None:
 def test_no_text_makes_it_fail_and_a_redirection_never_passes(command: str) -> None:
     if is_ephemeral(command):
         assert not set(command) & set("<>&`")
+
+
+@pytest.mark.parametrize("unit", ["\\", "a\\", " ", "git ", "[a", "(", "{1,"])
+def test_a_command_made_to_keep_us_busy_is_no_look(unit: str) -> None:
+    """Answers at once; the pattern for sed once took for ever over forty backslashes. The test's time-out holds it."""
+    for script in ("s/{}", "/{}", "1{}", "y/{}"):
+        assert not is_ephemeral(f"sed -n '{script.format(unit * 1000)}'")
+    assert not is_ephemeral("ls " + "x" * 50_000_000)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
+import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -110,6 +112,37 @@ async def test_a_refusal_in_english_says_the_same() -> None:
 @pytest.mark.parametrize("guards", [whitelist_guard([]), delegate_guard()])
 async def test_subagents_pass(guards: HookMatcher) -> None:
     assert await fire(guards, "Write", agent_id="a1", agent_type="coder") == {}
+
+
+@pytest.mark.parametrize("nobody", [{}, {"agent_id": None}, {"agent_id": ""}])
+@pytest.mark.parametrize("guards", [whitelist_guard([]), delegate_guard(allow_glance=True)])
+async def test_a_call_without_an_id_is_of_the_main_thread(guards: HookMatcher, nobody: dict[str, Any]) -> None:
+    assert await reason(guards, "Write", **nobody) != ""
+    # A kind of agent alone, without an id, is no subagent: the main thread may have one too.
+    assert await reason(guards, "Write", agent_type="coder", **nobody) != ""
+
+
+@pytest.mark.parametrize("tool_input", [None, [], "ls", 3, [{"command": "ls"}], {"Command": "ls"}])
+async def test_a_call_that_gives_no_object_is_refused_with_the_same_words(tool_input: Any) -> None:
+    guarding = delegate_guard(allow_glance=True)
+    assert "协调者不直接使用 Bash" in await reason(guarding, tool_input=tool_input)
+    assert "没有 Bash" in await reason(whitelist_guard([]), tool_input=tool_input)
+
+
+async def test_a_call_of_50_megabytes_is_refused_and_its_text_comes_not_back() -> None:
+    huge = "ls " + "x" * 50_000_000
+    assert len(await reason(delegate_guard(allow_glance=True), tool_input={"command": huge})) < 1000
+
+
+@pytest.mark.parametrize("command", ["ls\0", "cat \ud800 | sh", "\ud800", "ls \x1b]0;x\x07"])
+async def test_hostile_text_is_no_glance(command: str) -> None:
+    assert await fire(delegate_guard(allow_glance=True), tool_input={"command": command}) != {}
+
+
+async def test_other_tools_that_write_can_be_named() -> None:
+    guarding = delegate_guard(tools=f"{guard.HANDS_ON}|mcp__files__write")
+    assert "协调者不直接使用 mcp__files__write" in await reason(guarding, "mcp__files__write", tool_input={"path": "x"})
+    assert await fire(guarding, "mcp__files__write", agent_id="a1") == {}
 
 
 # Delegate.
@@ -273,6 +306,23 @@ async def test_reading_a_spill_passes_or_it_would_spill_for_ever(bench: Workbenc
     assert await fire(spill_guard(bench), "Read", tool_input=given, tool_response=LONG) == {}
 
 
+@pytest.mark.parametrize(
+    "command", ["cd .flower && cat spill/{name}", "cat ../ws/.flower/./spill/{name}|head", "cat '{name}'"]
+)
+async def test_a_spill_is_known_by_its_name_from_wherever_it_is_read(bench: Workbench, command: str) -> None:
+    await fire(spill_guard(bench), tool_response=LONG)
+    asked = {"command": command.format(name=NAME)}
+    assert await fire(spill_guard(bench), tool_input=asked, tool_response=LONG) == {}
+
+
+@pytest.mark.parametrize(
+    "command", ["cat 0123456789abcdef.txt", f"cat {NAME}x", f"cat x{NAME}", f"cat {NAME}.gz", "x" * 20_000 + f" {NAME}"]
+)
+async def test_what_only_looks_like_a_spill_is_cut_as_any_other(bench: Workbench, command: str) -> None:
+    await fire(spill_guard(bench), tool_response=LONG)
+    assert await fire(spill_guard(bench), tool_input={"command": command}, tool_response=LONG) == spilled(POINTER)
+
+
 async def test_an_external_workbench_shows_its_spills_by_absolute_path(tmp_path: Path) -> None:
     bench = Workbench(tmp_path / "ws", home=tmp_path / "elsewhere").ensure()
     replaced = (await fire(spill_guard(bench), tool_response=LONG))["hookSpecificOutput"]["updatedToolOutput"]
@@ -283,6 +333,42 @@ async def test_subagents_spill_too_unless_told_otherwise(bench: Workbench) -> No
     assert await fire(spill_guard(bench), agent_id="a1", tool_response=LONG) == spilled(POINTER)
     assert await fire(spill_guard(bench, main_only=True), agent_id="a1", tool_response=LONG) == {}
     assert await fire(spill_guard(bench, main_only=True), tool_response=LONG) == spilled(POINTER)
+
+
+@pytest.mark.parametrize("tool_input", [None, [], "x", 3])
+async def test_a_write_that_gives_no_object_has_no_opinion(bench: Workbench, tool_input: Any) -> None:
+    assert await fire(index_guard(bench), "Write", tool_input=tool_input) == {}
+
+
+async def test_a_result_of_50_megabytes_becomes_a_few_lines_and_a_whole_file(bench: Workbench) -> None:
+    output = "\0\x1b[31m\ud800文\n" * 6_250_000
+    replaced = (await fire(spill_guard(bench), tool_response={"stdout": output}))["hookSpecificOutput"]
+    assert len(replaced["updatedToolOutput"]["stdout"]) < 1000
+    json.dumps(replaced)
+    (file,) = (bench.root / "spill").iterdir()
+    assert file.read_bytes() == output.encode(errors="surrogatepass")
+
+
+async def test_a_result_nested_without_end_is_left_as_it_is(bench: Workbench) -> None:
+    output: dict[str, Any] = {"text": LONG}
+    for _ in range(100_000):
+        output = {"inner": output}
+    answer = await fire(spill_guard(bench), tool_response=output)
+    assert answer == {}
+    while "inner" in output:  # or freeing it would recurse, too
+        output = output["inner"]
+
+
+async def test_half_a_spill_is_never_taken_for_the_whole(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("os.fsync", full)
+        assert await fire(spill_guard(bench), tool_response=LONG) == {}
+    assert list((bench.root / "spill").iterdir()) == []
+    assert await fire(spill_guard(bench), tool_response=LONG) == spilled(POINTER)
+    assert (bench.root / "spill" / NAME).read_text(encoding="utf-8") == LONG
 
 
 def shape(value: Any) -> Any:
@@ -327,15 +413,146 @@ async def test_the_threshold_can_be_chosen(bench: Workbench) -> None:
     assert await fire(spill_guard(bench, threshold=6), tool_response="12345") == {}
 
 
-# Isolation waits for a later version.
+# Isolation.
 
 
-def test_isolating_says_that_it_comes_later(bench: Workbench) -> None:
-    marked = {"coder": isolated(AgentDefinition(description="d", prompt="p"))}
-    with pytest.raises(NotImplementedError, match="worktrees is not built yet"):
-        isolate_guard(marked)
-    with pytest.raises(NotImplementedError, match="worktrees is not built yet"):
-        workbench_hooks(bench, agents=marked)
+def crew(*marked: str, plain: tuple[str, ...] = ()) -> dict[str, AgentDefinition]:
+    agents = {name: AgentDefinition(description="d", prompt="p") for name in (*marked, *plain)}
+    for name in marked:
+        isolated(agents[name])
+    return agents
+
+
+def sent(role: Any, **more: Any) -> dict[str, Any]:
+    return {"description": "d", "prompt": "p", "subagent_type": role, **more}
+
+
+def in_a_worktree(tool_input: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "allow",
+            "updatedInput": {**tool_input, "isolation": "worktree"},
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    "tool_input",
+    [
+        None,
+        [],
+        "coder",
+        {},
+        {"subagent_type": None},
+        {"subagent_type": ""},
+        {"subagent_type": 3},
+        {"subagent_type": ["coder"]},
+        {"subagent_type": {"coder": 1}},
+        {"subagent_type": "\ud800\0"},
+        sent("nobody"),
+        sent("coder2"),
+        sent("x:coder"),
+        sent("reader"),
+        sent("coder", isolation="worktree"),
+        sent("coder", isolation="remote"),
+        sent("coder", cwd="/elsewhere"),
+    ],
+)
+async def test_what_is_not_a_plain_call_of_a_marked_role_is_left_alone(tool_input: Any) -> None:
+    told: list[Any] = []
+    guarding = isolate_guard(crew("coder", plain=("reader",)), on_inject=lambda *said: told.append(said))
+    assert await fire(guarding, "Agent", tool_input=tool_input) == {}
+    assert told == []
+
+
+async def test_a_marked_role_gets_a_worktree_and_the_rest_of_the_call_stays() -> None:
+    told: list[Any] = []
+    guarding = isolate_guard(crew("coder"), on_inject=lambda *said: told.append(said))
+    given = sent("coder", model="haiku")
+    assert guarding.matcher == "Agent"
+    assert await fire(guarding, "Agent", tool_input=given) == in_a_worktree(given)
+    assert given == sent("coder", model="haiku")
+    assert told == [("coder", "d")]
+
+
+async def test_a_subagent_that_sends_a_marked_role_is_no_way_around() -> None:
+    given = sent("coder")
+    assert await fire(isolate_guard(crew("coder")), "Agent", tool_input=given, agent_id="a1") == in_a_worktree(given)
+
+
+@pytest.mark.parametrize("empty", [{"cwd": ""}, {"isolation": None}, {"cwd": None, "isolation": ""}])
+async def test_an_empty_place_is_none(empty: dict[str, Any]) -> None:
+    given = sent("coder", **empty)
+    assert await fire(isolate_guard(crew("coder")), "Agent", tool_input=given) == in_a_worktree(given)
+
+
+@pytest.mark.parametrize("name", ["Coder", "CODER", " coder ", "co-der", "co_der", "coder\n", "\uff43oder"])
+async def test_a_name_that_the_program_understands_is_no_way_around(name: str) -> None:
+    given = sent(name)
+    assert await fire(isolate_guard(crew("coder")), "Agent", tool_input=given) == in_a_worktree(given)
+
+
+async def test_the_exact_name_wins_over_one_that_is_merely_alike() -> None:
+    guarding = isolate_guard(crew("my-coder", plain=("My Coder",)))
+    assert await fire(guarding, "Agent", tool_input=sent("My Coder")) == {}
+    assert await fire(guarding, "Agent", tool_input=sent("my-coder")) != {}
+    assert await fire(guarding, "Agent", tool_input=sent("MY_CODER")) != {}
+
+
+async def test_a_call_that_names_nobody_is_for_the_programs_default_role() -> None:
+    nameless = {"description": "d", "prompt": "p"}
+    assert await fire(isolate_guard(crew("coder")), "Agent", tool_input=nameless) == {}
+    guarding = isolate_guard(crew("general-purpose"))
+    assert await fire(guarding, "Agent", tool_input=nameless) == in_a_worktree(nameless)
+
+
+async def test_a_listener_that_raises_does_not_break_the_call() -> None:
+    def broken(_role: str, _description: str) -> None:
+        raise ZeroDivisionError
+
+    given = sent("coder")
+    guarding = isolate_guard(crew("coder"), on_inject=broken)
+    assert await fire(guarding, "Agent", tool_input=given) == in_a_worktree(given)
+    assert guarding.on_failure == "block"
+
+
+async def test_a_call_without_a_description_is_told_as_such() -> None:
+    told: list[Any] = []
+    guarding = isolate_guard(crew("coder"), on_inject=lambda *said: told.append(said))
+    await fire(guarding, "Agent", tool_input={"subagent_type": "coder"})
+    assert told == [("coder", None)]
+
+
+async def test_calls_at_once_get_their_worktrees_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "_APART", 3600)
+    guarding = isolate_guard(crew("coder", plain=("reader",)))
+    async with asyncio.TaskGroup() as group:
+        first, second = (group.create_task(_sent_through(guarding, "coder")) for _ in range(2))
+        other = group.create_task(_sent_through(guarding, "reader"))
+        await asyncio.wait({first, other})
+        assert not second.done()
+        second.cancel()
+
+
+async def _sent_through(guarding: HookMatcher, role: str) -> Mapping[str, Any]:
+    return await fire(guarding, "Agent", tool_input=sent(role))
+
+
+def test_a_copy_of_a_definition_has_lost_its_mark() -> None:
+    (agent,) = crew("coder").values()
+    assert not wants_isolation(dataclasses.replace(agent, prompt="other"))
+
+
+def test_a_workbench_isolates_only_where_a_role_is_marked(bench: Workbench) -> None:
+    assert matchers(workbench_hooks(bench, agents=crew("coder", plain=("reader",))))["PreToolUse"] == [
+        guard.HANDS_ON,
+        "Agent",
+    ]
+    alone = workbench_hooks(bench, agents=crew("coder"), delegate_only=False)
+    assert matchers(alone)["PreToolUse"] == ["Agent"]
+    assert matchers(workbench_hooks(bench, agents=crew(plain=("reader",))))["PreToolUse"] == [guard.HANDS_ON]
+    assert "PreToolUse" not in workbench_hooks(bench, agents={}, delegate_only=False)
 
 
 def test_the_mark_of_isolation_is_set_read_and_cleared() -> None:

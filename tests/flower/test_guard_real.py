@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, HookMatcher
+from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, HookMatcher, create_sdk_mcp_server, tool
 
 from flower import AgentSpec, HumanChannel, Runtime, StepResult, Workbench, clarify, coordinator, worker
 from flower.core import guard
@@ -162,6 +162,60 @@ async def test_a_coordinator_may_glance_and_send_and_nothing_else(bench: Workben
     assert "reported" in results[3]
     assert written(bench) == ["copied.txt", "made.txt"]
     assert len(model.asked_of("coder")) == 3
+
+
+async def test_only_the_calls_of_a_subagent_carry_its_id(bench: Workbench) -> None:
+    """The one test for "main thread" in every guard."""
+    heard: list[tuple[str, Any, Any]] = []
+
+    async def hook(data: Any, _id: str | None, _context: Any) -> Any:
+        heard.append((data["tool_name"], data.get("agent_id", "no key"), data.get("agent_type", "no key")))
+        return {}
+
+    spec = coordinator("协调者", "", {"coder": worker("d", "p")})
+    spec.hooks = {"PreToolUse": [HookMatcher(hooks=[hook])]}
+    _, model, _ = await run(
+        bench,
+        spec,
+        [{"Bash": {"command": "ls"}}, {"Agent": {"description": "d", "prompt": "p", "subagent_type": "coder"}}],
+        coder=[{"Bash": {"command": "touch made"}}],
+    )
+    (agent,) = {asked.agent for asked in model.asked_of("coder")}
+    assert heard == [("Bash", "no key", "no key"), ("Agent", "no key", "no key"), ("Bash", agent, "coder")]
+
+
+async def test_another_way_to_write_a_tools_name_is_no_tool(bench: Workbench) -> None:
+    path = str(bench.workspace / "w.txt")
+    calls: Calls = [
+        {"write": {"file_path": path, "content": "x"}},
+        {"WRITE": {"file_path": path, "content": "x"}},
+        {"bash": {"command": f"touch {path}"}},
+        {"MultiEdit": {"file_path": path, "edits": [{"old_string": "", "new_string": "x"}]}},
+        {"Monitor": {"command": f"touch {path}", "description": "d"}},
+        {"str_replace_based_edit_tool": {"command": "create", "path": path, "file_text": "x"}},
+    ]
+    _, _, results = await run(bench, coordinator("协调者", "", {"coder": worker("d", "p")}), calls)
+    assert ["No such tool available" in text for text in results] == [True] * len(calls)
+    assert written(bench) == []
+
+
+async def test_a_tool_of_a_server_that_writes_is_held_back_once_it_is_named(bench: Workbench) -> None:
+    wrote: list[str] = []
+
+    @tool("write", "writes", {"type": "object", "properties": {"text": {"type": "string"}}})
+    async def write(given: dict[str, Any]) -> dict[str, Any]:
+        wrote.append(given["text"])
+        return {"content": [{"type": "text", "text": "written"}]}
+
+    name = "mcp__files__write"
+    spec = coordinator("协调者", "", {"coder": worker("d", "p", tools=[name])})
+    spec.mcp_servers = {"files": create_sdk_mcp_server("files", tools=[write])}
+    spec.allowed_tools.append(name)
+    spec.hooks = {"PreToolUse": [guard.delegate_guard(tools=name)]}
+    send = {"Agent": {"description": "d", "prompt": "p", "subagent_type": "coder"}}
+    _, _, results = await run(bench, spec, [{name: {"text": "main"}}, send], coder=[{name: {"text": "coder"}}])
+    assert f"协调者不直接使用 {name}" in results[0]
+    assert wrote == ["coder"]
 
 
 async def test_a_guard_that_breaks_down_lets_nothing_through(bench: Workbench) -> None:

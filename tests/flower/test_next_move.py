@@ -109,6 +109,7 @@ def test_what_cannot_be_classified_is_only_tried_again_where_that_is_wanted() ->
         (None, "server_error", "connect ECONNREFUSED 127.0.0.1:1", "transient"),
         (None, "server_error", "Request timed out", "transient"),
         (None, "error_max_budget_usd", "", "fatal"),
+        (None, "session_file", "SessionStore.load() failed: timeout", "fatal"),
         (418, "", "", "unknown"),
     ],
 )

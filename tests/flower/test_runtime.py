@@ -20,6 +20,8 @@ from flower.core.events import Event
 from flower.core.resilience import Resilience
 from flower.core.runtime import Runtime, StepResult
 from flower.core.workbench import Workbench
+from flower.stores.sqlite import SessionFileError
+from flower.stores.trim import EphemeralPolicy, TrimPolicy
 from flower.texts import running
 from tests.fakes.client import Item, Own, ScriptedRuntime, Until, init, say
 
@@ -105,10 +107,23 @@ def test_without_a_credential_there_is_no_runtime(make: Make, monkeypatch: pytes
         make()
 
 
-@pytest.mark.parametrize(("name", "value"), [("trim", True), ("trim", object()), ("ephemeral", 1)])
-def test_a_policy_that_is_not_built_yet_is_refused_and_not_ignored(make: Make, name: str, value: Any) -> None:
-    with pytest.raises(NotImplementedError, match=f"{name}: .*context economy"):
-        make(**{name: value})
+def test_policies_or_their_switches_reach_the_store(make: Make) -> None:
+    usual = make().store
+    assert (usual.policy.enabled, usual.ephemeral.enabled, usual.prune_policy.keep_denials) == (False, True, 1)
+    switched = make(trim=True, ephemeral=False, keep_denials=3).store
+    assert (switched.policy.enabled, switched.ephemeral.enabled) == (True, False)
+    assert switched.prune_policy.keep_denials == 3
+    trim, ephemeral = TrimPolicy(keep_recent=2), EphemeralPolicy(keep_recent=1)
+    own = make(trim=trim, ephemeral=ephemeral).store
+    assert own.policy is trim
+    assert own.ephemeral is ephemeral
+
+
+def test_a_file_that_is_no_store_is_named_at_once(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "sessions.db").write_bytes(b"no database" * 500)
+    with pytest.raises(SessionFileError, match=r"sessions\.db"):
+        make()
 
 
 def test_folders_are_made_and_the_run_folder_is_relative_to_the_current_directory(make: Make, tmp_path: Path) -> None:
@@ -234,6 +249,7 @@ async def test_every_attempt_gets_the_environment_that_the_design_needs(make: Ma
         "CLAUDE_CODE_BLOCKING_LIMIT_OVERRIDE": "1000000",
         "DISABLE_AUTO_COMPACT": "1",
         "CLAUDE_CONFIG_DIR": str(runtime.run_dir / "claude"),
+        "FLOWER_ATTEMPT_NOTE": options.env["FLOWER_ATTEMPT_NOTE"],
         "MINE": "1",
     }
     assert options.max_buffer_size is not None

@@ -16,7 +16,10 @@ from claude_agent_sdk.testing import run_session_store_conformance
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flower import texts
 from flower.stores import SqliteSessionStore
+from flower.stores.prune import PruningSessionStore
+from flower.stores.sqlite import SessionFileError
 
 KEY: SessionKey = {"project_key": "p", "session_id": "s"}
 SUB: SessionKey = {"project_key": "p", "session_id": "s", "subpath": "subagents/agent-1"}
@@ -40,12 +43,119 @@ def mtimes(store: SqliteSessionStore) -> dict[str, int]:
     return found
 
 
-async def test_a_file_that_is_no_database_is_refused_and_let_go(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused_in_words_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     path.write_bytes(b"no database" * 100)
-    with pytest.raises(sqlite3.DatabaseError):
+    with pytest.raises(SessionFileError, match=r"sessions\.db 无法使用:file is not a database。这个文件已损坏"):
         SqliteSessionStore(path)
+    with texts.speaking("en"), pytest.raises(SessionFileError, match=r"cannot be used: .* Move it away and run again"):
+        PruningSessionStore(path, tmp_path)
     assert path.read_bytes() == b"no database" * 100
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_path_that_is_no_file_is_refused_in_words(tmp_path: Path) -> None:
+    with texts.speaking("en"), pytest.raises(SessionFileError, match="Check that the path is a file"):
+        SqliteSessionStore(tmp_path)
+
+
+def test_a_database_of_somebody_else_is_refused_and_keeps_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE entries (theirs TEXT)")
+        db.execute("INSERT INTO entries VALUES ('kept')")
+    db.close()
+    with pytest.raises(SessionFileError, match="或者不是会话记录"):
+        SqliteSessionStore(path)
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT * FROM entries").fetchall() == [("kept",)]
+        assert db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone() == (1,)
+    db.close()
+
+
+async def filled(path: Path) -> None:
+    store = SqliteSessionStore(path)
+    await store.append(KEY, [entry(n=number, text="x" * 500) for number in range(200)])
+    store.close()
+
+
+@pytest.mark.parametrize("part", [0.2, 0.5, 0.9])
+async def test_a_file_of_which_half_is_lost_says_so_and_is_not_written_over(tmp_path: Path, part: float) -> None:
+    path = tmp_path / "sessions.db"
+    await filled(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * part)])
+    cut = path.read_bytes()
+    with texts.speaking("en"), pytest.raises(SessionFileError, match=r"sessions\.db.*damaged.*manifest\.json"):
+        await resumed(path)
+    assert path.read_bytes()[100:] == cut[100:]
+
+
+async def resumed(path: Path) -> None:
+    store = PruningSessionStore(path, path.parent)
+    try:
+        await store.load(KEY)
+    finally:
+        store.close()
+
+
+async def test_pages_that_were_written_over_are_told_at_the_load(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    await filled(path)
+    whole = bytearray(path.read_bytes())
+    whole[8 * 4096 : 20 * 4096] = b"\xa5" * (12 * 4096)
+    path.write_bytes(whole)
+    with pytest.raises(SessionFileError, match="已损坏"):
+        await resumed(path)
+
+
+@pytest.mark.parametrize("payload", ['{"type": "us', "[]", "7", b"\xff\xfe", None])
+async def test_an_entry_that_cannot_be_read_is_named(store: SqliteSessionStore, payload: Any) -> None:
+    await store.append(KEY, [entry(n=1), entry(n=2)])
+    with sqlite3.connect(store.path) as db:
+        db.execute("DROP TABLE entries")
+        db.execute("CREATE TABLE entries (store_key TEXT, seq INTEGER, uid TEXT, payload)")
+        db.execute("INSERT INTO entries VALUES ('p/s', 1, NULL, ?)", (payload,))
+    db.close()
+    with texts.speaking("en"), pytest.raises(SessionFileError, match="entry 1 of session s cannot be read"):
+        await store.load(KEY)
+    assert store.last_context("p", "s") == 0
+
+
+async def test_an_empty_file_is_a_new_one(tmp_path: Path) -> None:
+    (tmp_path / "sessions.db").touch()
+    store = SqliteSessionStore(tmp_path / "sessions.db")
+    assert (store.projects(), await store.load(KEY)) == ([], None)
+    store.close()
+
+
+async def test_on_a_full_disk_a_batch_is_stored_whole_or_not_at_all(store: SqliteSessionStore) -> None:
+    await store.append(KEY, [entry(n=1)])
+    store.book_cost("s", 0.5)
+    (pages,) = store._db.execute("PRAGMA page_count").fetchone()
+    store._db.execute(f"PRAGMA max_page_count = {pages + 2}")
+    batch = [entry(n=number, text="x" * 1000) for number in range(2, 50)]
+    with pytest.raises(SessionFileError, match="磁盘满了"):
+        await store.append(KEY, batch)
+    assert await store.load(KEY) == [entry(n=1)]
+    assert store.cost_of("s") == 0.5
+    store._db.execute("PRAGMA max_page_count = 100000")
+    await store.append(KEY, batch)
+    assert await store.load(KEY) == [entry(n=1), *batch]
+
+
+async def test_ids_that_are_no_text_are_no_ids(store: SqliteSessionStore) -> None:
+    odd = [entry(uuid=["a"]), entry(uuid=7), entry(uuid="\ud83d"), entry(uuid="")]
+    await store.append(KEY, [*odd, *odd])
+    assert await store.load(KEY) == [*odd, *odd]
+
+
+async def test_a_long_transcript_comes_whole_and_in_order(store: SqliteSessionStore) -> None:
+    for count in (256, 512, 513):
+        key: SessionKey = {"project_key": "p", "session_id": str(count)}
+        entries = [entry(n=number) for number in range(count)]
+        await store.append(key, entries)
+        assert await store.load(key) == entries
 
 
 async def test_the_suite_of_the_sdk_passes_in_memory_and_on_disk(tmp_path: Path) -> None:

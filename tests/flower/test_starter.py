@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from flower import texts
 from flower.core.brief import Brief
 from flower.core.goal import Goal
+from flower.core.guard import wants_isolation
 from flower.core.lineage import Lineage
 from flower.workflow.base import Workflow
 from flower.workflow.clarify import CLARIFY_RESUME
 from flower.workflow.starter import starter_flow, wake_state
+from tests.fakes.repository import repository
 from tests.fakes.runtime import LastingRuntime, Said
 
 BRIEF = "## 目标\n做一个 X\n\n## 验收标准\n- 跑 x\n\n## 边界\n不碰 z\n\n## 未知与假设\n无\n"
@@ -79,9 +82,27 @@ def test_isolation_outside_a_repository_is_refused_before_money_is_spent(workspa
     assert list(workspace.iterdir()) == []
 
 
-def test_isolation_in_a_repository_says_that_it_comes_later(workspace: Path) -> None:
-    (workspace / ".git").mkdir()
-    with pytest.raises(NotImplementedError, match="以后的版本"):
+def test_isolation_without_a_commit_is_refused_and_writes_nothing(workspace: Path) -> None:
+    empty = repository(workspace, committed=False)
+    with pytest.raises(ValueError, match="至少有一个提交"):
+        flow(empty.path, "做 X", isolate=True)
+    assert [place.name for place in workspace.parent.iterdir()] == ["ws"]
+
+
+def test_isolation_in_a_folder_of_a_repository_is_sent_to_its_root(workspace: Path) -> None:
+    repository(workspace)
+    (workspace / "sub").mkdir()
+    with pytest.raises(ValueError, match=re.escape(f"换成 {workspace}")):
+        flow(workspace / "sub", "做 X", isolate=True)
+    assert [place.name for place in (workspace / "sub").iterdir()] == []
+
+
+def test_a_place_beside_the_repository_that_cannot_be_written_is_explained(workspace: Path) -> None:
+    repository(workspace)
+    (workspace.parent / ".flower-ws").write_text("in the way")
+    with pytest.raises(
+        ValueError, match=r"工作台在仓库外面的 .*/\.flower-ws,但那里写不了:(Not a directory|File exists)"
+    ):
         flow(workspace, "做 X", isolate=True)
 
 
@@ -261,6 +282,37 @@ def test_the_place_of_the_workbench_with_isolation_is_beside_the_repository(work
     assert state["brief"] == workspace.resolve().parent / ".flower-ws" / "notes" / "需求.md"
 
 
+def test_with_isolation_the_coder_is_apart_and_somebody_can_bring_its_work_together(workspace: Path) -> None:
+    repository(workspace)
+    built = flow(workspace, "做 X", isolate=True)
+    assert built.workbench is not None
+    assert (built.workbench.root, built.workbench.external) == (workspace.resolve().parent / ".flower-ws", True)
+    spec = built.steps[2].spec
+    agents = spec.agents or {}
+    assert {name: wants_isolation(agent) for name, agent in agents.items()} == {"coder": True, "merger": False}
+    assert "worktreeBranch" in spec.instructions
+    assert "merger" in spec.instructions
+    assert agents["coder"].prompt.startswith(
+        "你负责实现。每改一处就跑一次验证,别攒到最后。\n\n你在自己的 git worktree 里"
+    )
+    assert sorted(place.name for place in workspace.iterdir()) == [".git", "base.txt"]
+
+
+async def test_an_isolated_run_is_taken_up_again_in_its_own_place(workspace: Path) -> None:
+    repository(workspace)
+    await flow(workspace, "做一个 X", isolate=True).run(runtime(workspace, *WHOLE))
+    assert wake_state(workspace, run_dir=workspace / "runs", isolate=True)["waking"] is True
+    assert wake_state(workspace, run_dir=workspace / "runs")["waking"] is False
+    rt = runtime(workspace, "又做了", ACHIEVED)
+    await flow(workspace, isolate=True).run(rt)
+    assert [(call.step, call.resume) for call in rt.calls][:1] == [("干活", "s3")]
+
+
+def test_looking_does_not_ask_git_and_does_not_refuse(workspace: Path) -> None:
+    assert wake_state(workspace, run_dir=workspace / "runs", isolate=True)["waking"] is False
+    assert list(workspace.parent.iterdir()) == [workspace]
+
+
 # Languages.
 
 
@@ -284,6 +336,13 @@ async def test_in_english_names_files_and_words_are_english(workspace: Path) -> 
 async def test_an_english_run_speaks_english_only_while_it_runs(workspace: Path) -> None:
     await flow(workspace, "make an X", lang="en").run(runtime(workspace, BRIEF_EN, GOAL_EN, "done", ACHIEVED_EN))
     assert texts.current().language == "zh"
+
+
+def test_an_english_run_with_isolation_is_english(workspace: Path) -> None:
+    repository(workspace)
+    spec = flow(workspace, "make an X", lang="en", isolate=True).steps[2].spec
+    said = [spec.instructions, *(agent.prompt + agent.description for agent in (spec.agents or {}).values())]
+    assert [char for char in "".join(said) if "\u4e00" <= char <= "\u9fff"] == []
 
 
 async def test_words_at_waking_are_english_too(workspace: Path) -> None:

@@ -12,14 +12,18 @@ import pytest
 from flower import texts
 
 TOPICS = (
+    "bequest",
     "rules",
     "documents",
     "workbench",
     "hooks",
     "workflow",
     "human",
+    "isolation",
     "running",
+    "stores",
     "surroundings",
+    "updates",
     "commands",
     "terminal",
 )

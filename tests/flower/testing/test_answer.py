@@ -70,6 +70,11 @@ def test_the_events_come_in_the_order_of_the_api() -> None:
     ]
 
 
+def test_half_a_surrogate_pair_goes_over_the_wire_as_a_model_would_send_it() -> None:
+    beats = list(answer({"type": "text", "text": "a\ud800b"}).beats())
+    assert put_together(beats)["content"] == [{"type": "text", "text": "a\ud800b"}]
+
+
 def test_an_event_is_encoded_as_server_sent_events_are() -> None:
     assert Beat(name="ping", data={}).encoded() == b'event: ping\ndata: {"type": "ping"}\n\n'
 

@@ -229,6 +229,33 @@ async def test_waiting_for_what_the_story_does_not_have_fails_at_once(what: str)
             model.pause(what)
 
 
+async def test_a_point_that_the_run_does_not_reach_says_so_and_holds_up_nobody_afterwards() -> None:
+    async with serving("Hello.", {"name": "two", "say": "Two."}) as (model, client):
+        with pytest.raises(TimeoutError, match=r"main\.two was asked 0 times"):
+            async with model.at("main.two", timeout=0.01):
+                raise AssertionError("nobody is there")
+        assert model.state()["paused"] == []
+        assert (await client.ask(user("hi")))[0] == 200
+
+
+async def test_the_story_is_held_at_a_point_and_earlier_requests_pass() -> None:
+    async with serving("One.", "Two.") as (model, client), asyncio.TaskGroup() as group:
+
+        async def run() -> int:
+            await client.ask(user("hi"))
+            return (await client.ask(user("hi"), says("One."), user("go")))[0]
+
+        first = group.create_task(client.ask(user("early"), session="s2"))
+        async with model.at("main"):
+            assert model.requests[0].outcome == "waiting"
+        await first
+        running = group.create_task(run())
+        async with model.at("main", 3) as asked:
+            assert (asked.prompt, asked.outcome) == ("go", "waiting")
+            assert model.requests[1].outcome == "served"
+        assert await running == 200
+
+
 async def test_requests_of_one_session_are_known_as_such() -> None:
     async with serving("One.", "Two.") as (model, client):
         await client.ask(user("hi"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flower import AgentSpec, Ask, Event, HumanChannel, Step, StepResult, Workflow
-from flower.testing import RecordingSink, UnansweredError, play
+from flower.testing import RecordingSink, StillWaitingError, UnansweredError, play
 
 
 async def test_what_does_not_come_is_said_with_what_came() -> None:
@@ -78,3 +78,70 @@ async def test_none_skips_a_question() -> None:
     flow, runtime = asking("one?")
     played = await play(flow, runtime, answers=[None])
     assert [ask.state for ask in played.asks] == ["declined"]
+
+
+async def test_what_an_answering_function_raises_fails_the_test_and_does_not_hang_it() -> None:
+    def answer(ask: Ask) -> str:
+        raise LookupError(f"no answer to {ask.question}")
+
+    flow, runtime = asking("one?")
+    with pytest.raises(LookupError, match=r"no answer to one\?"):
+        await play(flow, runtime, answers=answer)
+
+
+async def test_what_happens_beside_comes_out_with_its_own_cause() -> None:
+    async def beside() -> None:
+        raise KeyError("beside") from ValueError("the cause")
+
+    flow, runtime = asking("one?")
+    with pytest.raises(KeyError) as caught:
+        await play(flow, runtime, answers=["yes"], beside=beside)
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+async def test_who_waits_beside_for_what_never_comes_fails_the_test_at_the_end_of_the_workflow() -> None:
+    sink = RecordingSink()
+
+    async def beside() -> None:
+        await sink.wait_for("handoff", timeout=3600)
+
+    flow, runtime = asking("one?")
+    with pytest.raises(StillWaitingError, match="still waits for something that never came"):
+        await play(flow, runtime, answers=["yes"], beside=beside, sink=sink)
+
+
+async def test_what_happens_beside_begins_before_the_first_step_and_can_answer_by_itself() -> None:
+    sink, seen = RecordingSink(), []
+
+    async def beside() -> None:
+        seen.append(len(sink.events))
+        question = await sink.wait_for("ask")
+        assert flow.channel is not None
+        seen.append(flow.channel.answer(question.payload["id"], "from beside"))
+
+    async def never(_: Ask) -> str:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets that event")
+
+    flow, runtime = asking("one?")
+    played = await play(flow, runtime, answers=never, beside=beside, sink=sink)
+    assert seen == [0, True]
+    assert played.context["ask"] == "from beside"
+
+
+async def test_a_person_may_take_time_and_may_be_too_late() -> None:
+    over = asyncio.Event()
+
+    async def late(ask: Ask) -> str:
+        if ask.question == "one?":
+            await over.wait()
+        else:
+            over.set()
+            await asyncio.sleep(0)
+        return f"to {ask.question}"
+
+    flow, runtime = asking("one?", "two?")
+    runtime.channel.timeout_s = 0.05
+    played = await play(flow, runtime, answers=late)
+    assert [ask.state for ask in played.asks] == ["timeout", "answered"]
+    assert played.too_late == ["q1"]
