@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flower import texts
 from flower.cli.screen import standard
+from flower.core.bequest import Bequest, mechanical, write_both
 from flower.core.roles import oracle
 from flower.core.runtime import Runtime
 
@@ -25,18 +26,11 @@ async def bequeath(runtime: Runtime, request: str) -> None:
 
 
 async def _written(runtime: Runtime, request: str) -> list[str]:
-    from flower.core.bequest import (  # type: ignore[import-not-found, unused-ignore]
-        BEQUEST_PROMPT,
-        Bequest,
-        mechanical,
-        write_both,
-    )
-
-    said, bench = texts.current().commands, runtime.workbench
+    words, bench = texts.current(), runtime.workbench
+    said = words.commands
     hint = "" if bench is None else said.bequest_workbench.format(path=bench.show(bench.root))
-    result = await runtime.run(
-        oracle(said.bequest_role), f"{BEQUEST_PROMPT}\n\n{hint}".strip(), step_name=said.bequest_role
-    )
+    prompt = f"{words.bequest.prompt}\n\n{hint}".strip()
+    result = await runtime.run(oracle(said.bequest_role), prompt, step_name=said.bequest_role)
     note = Bequest.parse(result.text)
     if not result.ok or not note.complete():
         why = result.error or ", ".join(note.missing())

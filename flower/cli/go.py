@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import re
 import sys
 import threading
@@ -22,6 +21,7 @@ from flower.cli.setup import ensure_credentials, run_setup
 from flower.cli.signals import handled
 from flower.cli.stdin import Reader, reading
 from flower.cli.terminal import ask_line, is_terminal
+from flower.core import update
 from flower.core.agent import AgentSpec, HandoffPolicy
 from flower.core.env import describe
 from flower.core.events import Event
@@ -169,14 +169,12 @@ def credentials_refused(said: Iterable[str]) -> bool:
 
 
 def _begin(args: argparse.Namespace) -> None:
-    with contextlib.suppress(ImportError):
-        from flower.core.update import maybe_update  # type: ignore[import-not-found, unused-ignore]
-
-        maybe_update(standard().write)
     try:
         ensure_credentials()
     except KeyboardInterrupt:
         raise SystemExit(texts.current().commands.cancelled) from None
+    # After the files are read: one of them may forbid it.
+    update.maybe_update(standard().say)
     for note in look_over(args.run_dir):
         standard().say(note)
     if args.verbose:

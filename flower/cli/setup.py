@@ -38,12 +38,14 @@ def ensure_credentials(*, probe: bool = True) -> None:
     Raises:
         SystemExit: there is none, or it was refused, and nobody could be asked. Its text says what to do.
     """
-    _refuse_unreadable_env()
-    load_dotenv()
+    named = _environment.get("FLOWER_ENV")
     try:
+        load_dotenv()
         said = texts.current().commands  # a file may have set the language
     except ValueError as err:
         raise SystemExit(str(err)) from None
+    if named and not Path(named).expanduser().exists():
+        standard().say(said.no_env_file.format(path=named))
     missing = check_credentials()
     if missing and not run_setup(reason=said.first_use):
         raise SystemExit(missing)
@@ -138,18 +140,6 @@ def keep(path: Path, values: Mapping[str, str]) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-
-
-def _refuse_unreadable_env() -> None:
-    """A file that a person has named must be there: with other settings the run would go somewhere else."""
-    named = _environment.get("FLOWER_ENV")
-    if not named:
-        return
-    try:
-        Path(named).expanduser().read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as err:
-        why = (err.strerror if isinstance(err, OSError) else None) or err
-        raise SystemExit(texts.current().commands.unreadable_env.format(path=named, error=why)) from None
 
 
 def _is_count(text: str) -> bool:

@@ -107,8 +107,8 @@ class CommandTexts:
     """Placeholders: path, kept."""
     broken_lineage: str
     """Placeholder: path."""
-    unreadable_env: str
-    """Placeholders: path, error."""
+    no_env_file: str
+    """Placeholder: path."""
     no_session: str
     """Placeholders: session, place."""
     failed: str
@@ -238,7 +238,7 @@ ZH = CommandTexts(
     broken_store="{path} 不是完好的会话库:{error}。把它挪开再跑:会话会从头开始,账目和文档都还在。",
     broken_file="! {path} 读不懂,原样留在 {kept},账目从新的文件接着记。",
     broken_lineage="! {path} 读不懂,接不上以前的会话,这次从新会话开始。",
-    unreadable_env="FLOWER_ENV 指的 {path} 读不了:{error}。改对路径,或者 unset FLOWER_ENV。",
+    no_env_file="! FLOWER_ENV 指的 {path} 不存在,当作没有设。",
     no_session="没有会话 {session}(工作目录 {place})。会话只在它原来的工作目录和运行目录里找得到。",
     failed="出错了:{kind}: {error}",
     first_use="第一次用?给一次凭证就行。",
@@ -358,7 +358,7 @@ EN = CommandTexts(
     ),
     broken_file="! {path} makes no sense; it was kept as {kept}, and the accounts go on in a new file.",
     broken_lineage="! {path} makes no sense: earlier sessions cannot be taken up, this run begins with new ones.",
-    unreadable_env="{path}, named by FLOWER_ENV, cannot be read: {error}. Correct the path, or unset FLOWER_ENV.",
+    no_env_file="! There is no {path}, which FLOWER_ENV names; going on as if it were not set.",
     no_session=(
         "There is no session {session} (workspace {place}). A session is found only with the workspace and run folder "
         "it was made in."

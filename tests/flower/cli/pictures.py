@@ -149,7 +149,7 @@ STORY["coder"] = {
 
 async def shoot(play: Play, folder: Path, wanted: Collection[str], *, columns: int, rows: int, suffix: str) -> None:
     """Play the run once in a window of this size and take the wanted pictures of it."""
-    with play.flower("A command that prints prime numbers", "--no-trim", columns=columns, rows=rows) as window:
+    with play.flower("A command that prints prime numbers", columns=columns, rows=rows) as window:
 
         def take(name: str) -> None:
             if name in wanted:

@@ -95,20 +95,29 @@ def test_without_a_terminal_nothing_is_asked_and_the_missing_credential_is_told(
     assert str(ending.value.code).startswith("缺少凭证:需要 ANTHROPIC_API_KEY 或 ANTHROPIC_AUTH_TOKEN。")
 
 
-@pytest.mark.parametrize("made", [None, "folder", b"\xff\xfe\x00"])
+@pytest.mark.parametrize("made", ["folder", b"\xff\xfe\x00"])
 def test_a_named_env_file_that_cannot_be_read_is_told(
-    made: str | bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: str | bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = tmp_path / "named.env"
-    if made == "folder":
-        named.mkdir()
-    elif isinstance(made, bytes):
+    if isinstance(made, bytes):
         named.write_bytes(made)
+    else:
+        named.mkdir()
     monkeypatch.setenv("FLOWER_ENV", str(named))
     monkeypatch.setenv("ANTHROPIC_API_KEY", "there")
     with pytest.raises(SystemExit) as ending:
         ensure_credentials()
-    assert str(ending.value.code).startswith(f"FLOWER_ENV 指的 {named} 读不了:")
+    assert f"{named} 读不了:" in str(ending.value.code)
+
+
+def test_a_named_env_file_that_is_not_there_is_told_and_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLOWER_ENV", str(tmp_path / "none.env"))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "there")
+    ensure_credentials()
+    assert "none.env 不存在" in "".join(capsys.readouterr().out.split("\n"))
 
 
 @pytest.mark.parametrize(

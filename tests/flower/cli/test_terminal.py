@@ -22,7 +22,7 @@ from tests.flower.cli.tmux import MODES, PROGRAM, RESTORED, ROOT, terminal
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
 SAY, ANSWER, WHY = r"\(type = add a wish", r"Your answer \(Enter = skip", r"Interrupted\. What do you want"
-GO = ("primes", "--no-trim")
+GO = ("primes",)
 DONE = {"say": "All primes are printed."}
 
 
@@ -200,7 +200,7 @@ async def test_control_c_twice_ends_with_130_and_the_next_start_goes_on(tmp_path
         assert "exit: 130" in shown
         assert "Traceback" not in shown
         session = lineage(play.workspace)["Work"]
-        with play.flower("--no-trim") as window:
+        with play.flower() as window:
             await window.wait_for(r"Go on\? Enter = carry on")
             window.press("Enter")
             shown = await window.wait_for(RESTORED)
@@ -224,7 +224,7 @@ async def test_a_signal_writes_the_accounts_and_the_next_start_goes_on(tmp_path:
         assert f"exit: {128 + number}" in shown
         assert [(row["step"], row["error"]) for row in manifest(play.workspace)][-1] == ("Work", "killed-by-signal")
         session = lineage(play.workspace)["Work"]
-        with play.flower("go", "--no-trim") as window:
+        with play.flower("go") as window:
             await window.wait_for(r"Go on\? Enter = carry on")
             window.press("Enter")
             shown = await window.wait_for(RESTORED)

@@ -1,15 +1,15 @@
-"""What the terminal program uses of modules that are built beside it: trimming, the closing note, self-update."""
+"""What a start does besides its run: trimming, the look for a new version, the closing note."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from flower.cli.parser import main
+from flower.core import update
 from tests.flower.cli.stories import parts, playing
 from tests.flower.cli.tmux import RESTORED
 
@@ -37,7 +37,7 @@ def test_a_new_version_is_looked_for_at_a_start_and_its_note_is_shown(
     def found(note: Callable[[str], None]) -> None:
         note("新版本下次生效")
 
-    monkeypatch.setattr(import_module("flower.core.update"), "maybe_update", found)
+    monkeypatch.setattr(update, "maybe_update", found)
     assert main(["run", "nothing.py:main"]) == 0
     assert capsys.readouterr().out.startswith("新版本下次生效\n")
     assert place
