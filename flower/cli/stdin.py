@@ -18,7 +18,7 @@ from typing import Any, Protocol, assert_never
 from flower import texts
 from flower.cli.keys import LineEditor
 from flower.cli.screen import Screen, standard
-from flower.cli.terminal import INTERRUPT, Keys, input_fd, is_terminal
+from flower.cli.terminal import INTERRUPT, Keys, input_fd, knows_keys
 
 THREAD = "flower-stdin"
 POLL_SECONDS = 0.2
@@ -127,7 +127,7 @@ class Reader:
         on_interrupt: takes the words of an interrupt, which may be empty.
         requested: set when a person has asked for an interrupt; cleared when the words are there.
         line: where the input line is drawn, if not on `screen`.
-        on_terminal: keys and an input line; else whole lines. None looks at standard input.
+        on_terminal: keys and an input line; else whole lines. None looks at standard input and at TERM.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Reader:
         self._screen = screen or standard()
         self._line = line or self._screen
         self._fd = input_fd() if fd is None else fd
-        self._on_terminal = is_terminal() if on_terminal is None else on_terminal
+        self._on_terminal = knows_keys() if on_terminal is None else on_terminal
         self.keys = Keys(self._fd if self._on_terminal else None)
         self._lines: LineEditor | Lines = LineEditor() if self._on_terminal else Lines()
         self._shown: object = None

@@ -26,6 +26,11 @@ def is_terminal() -> bool:
         return False
 
 
+def knows_keys() -> bool:
+    """Whether somebody can type at a terminal that can show it: a dumb one cannot move its cursor."""
+    return is_terminal() and os.environ.get("TERM") != "dumb"  # noqa: TID251 - the terminal's name, no setting
+
+
 def input_fd() -> int | None:
     """Return the descriptor of standard input; None where there is none."""
     try:

@@ -354,3 +354,18 @@ def test_answer_from_stdin_reads_in_a_daemon_thread_until_its_event_is_set(monke
         until(lambda: channel.said == [("send", "hello")])
         stop.set()
         until(lambda: not thread.is_alive())
+
+
+@pytest.mark.parametrize(("name", "taken"), [("dumb", False), ("xterm", True)])
+def test_a_dumb_terminal_keeps_its_own_lines(
+    name: str, taken: bool, terminal: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, keyboard = terminal
+    channel = Heard()
+    monkeypatch.setenv("TERM", name)
+    with open(program, closefd=False) as stdin:  # noqa: PTH123 - a descriptor, no path
+        monkeypatch.setattr("sys.stdin", stdin)
+        with reading(Reader(channel, screen=Screen(io.StringIO()))):
+            assert is_raw(program) is taken
+            os.write(keyboard, b"hello\n")
+            until(lambda: channel.said == [("send", "hello")])
