@@ -363,7 +363,7 @@ def test_a_dumb_terminal_keeps_its_own_lines(
     program, keyboard = terminal
     channel = Heard()
     monkeypatch.setenv("TERM", name)
-    with open(program, closefd=False) as stdin:  # noqa: PTH123 - a descriptor, no path
+    with open(program, closefd=False) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         with reading(Reader(channel, screen=Screen(io.StringIO()))):
             assert is_raw(program) is taken
