@@ -80,7 +80,7 @@ class Lineage:
 
     def _write(self) -> None:
         stored = {"workspace": self.workspace, "woke": self.woke, "steps": self.steps}
-        with contextlib.suppress(OSError, ValueError):  # ValueError: a name that is no Unicode text
+        with contextlib.suppress(OSError):
             write_whole(self.path, json.dumps(stored, ensure_ascii=False, indent=2) + "\n")
 
 

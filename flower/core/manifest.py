@@ -25,7 +25,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     """Read the rows; a missing or broken file counts as empty."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):  # the last is what a deep nest of brackets gives
         return []
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 

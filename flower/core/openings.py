@@ -35,7 +35,7 @@ class Openings:
     def _read(self) -> dict[str, str]:
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 

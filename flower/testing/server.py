@@ -203,6 +203,23 @@ class ScriptedModel:
             self.release(what)
 
     @contextlib.asynccontextmanager
+    async def away(self) -> AsyncIterator[None]:
+        """Be gone while the body runs, as a lost network is: nobody listens on the port, and what was in flight is cut.
+
+        Raises:
+            PortTakenError: somebody else took the port meanwhile.
+            RuntimeError: it was not listening.
+        """
+        runner, self._runner = self._runner, None
+        if runner is None:
+            raise RuntimeError("the scripted model is not listening, so it cannot go away")
+        await runner.cleanup()
+        try:
+            yield
+        finally:
+            await self.start()
+
+    @contextlib.asynccontextmanager
     async def at(self, what: str, times: int = 1, *, timeout: float = 10.0) -> AsyncIterator[Asked]:
         """Hold the story at a point while the body runs: the model was asked there and does not answer yet.
 

@@ -31,10 +31,10 @@ class Recent:
     def __call__(self, event: Event) -> None:
         self.add(event)
 
-    def add(self, event: Event) -> None:
+    def add(self, ev: Event) -> None:
         """Keep an event; the model's thinking and what it was told are left out."""
-        if event.kind not in _LEFT_OUT:
-            self._events.append(event)
+        if ev.kind not in _LEFT_OUT:
+            self._events.append(ev)
 
     def render(self) -> str:
         """Return one line per event, oldest first."""

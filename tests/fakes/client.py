@@ -124,6 +124,7 @@ class ScriptedClient:
 
     def _session(self) -> str:
         named = [item.data["session_id"] for item in self.script if isinstance(item, SystemMessage)]
+        named += [item.session_id for item in self.script if isinstance(item, AssistantMessage) and item.session_id]
         return str(named[-1]) if named else ABORTED.session
 
     async def interrupt(self) -> None:

@@ -65,13 +65,6 @@ def test_english_is_written_where_english_is_spoken() -> None:
         assert Goal(statement="A", checks=["x"]).to_markdown() == "# Goal\n\nA\n\n# Checklist\n\n- x\n"
 
 
-def test_an_amendment_is_appended_and_nothing_is_overwritten() -> None:
-    goal = Goal(statement="A", checks=["x"])
-    assert goal.amend("不要截图") is goal
-    assert goal.statement == "A\n\n(已修改)不要截图"
-    assert goal.amend("  ").statement == "A\n\n(已修改)不要截图"
-
-
 def test_a_goal_that_was_written_is_loaded_as_it_was(tmp_path: Path) -> None:
     written = Goal(statement="A", checks=["x [此环境无法验证:y]"]).amend("B")
     path = written.write(tmp_path / "notes" / "目标.md")

@@ -82,11 +82,11 @@ def test_a_disk_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
     assert lineage.steps == {"干活": "s"}
 
 
-def test_a_name_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+def test_a_name_that_is_no_unicode_text_is_kept_all_the_same(tmp_path: Path) -> None:
     lineage = Lineage.open(tmp_path, tmp_path)
     lineage.remember("a", "s")
     lineage.remember("\ud800", "s")
-    assert Lineage.open(tmp_path, tmp_path).steps == {"a": "s"}
+    assert Lineage.open(tmp_path, tmp_path).steps == {"a": "s", "\ud800": "s"}
 
 
 def test_archiving_moves_the_file_and_the_extras_that_exist_and_begins_anew(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from claude_agent_sdk import AssistantMessage, ProcessError, TextBlock, ToolUseBlock, UserMessage
+from claude_agent_sdk import AssistantMessage, ProcessError, TextBlock, ToolUseBlock
 
 from flower import texts
 from flower.core.agent import AgentSpec
@@ -215,19 +215,6 @@ async def test_the_step_in_flight_can_be_seen(make: Make) -> None:
     assert runtime.current is None
 
 
-async def test_the_session_is_told_at_once_and_a_bad_listener_stops_nobody(make: Make) -> None:
-    order: list[str] = []
-
-    def listen(session: str) -> None:
-        order.append(session)
-        raise ValueError("disk full")
-
-    runtime = make([init(), say("x"), Own()])
-    runtime.on_session = listen
-    assert (await runtime.run(SPEC, "go", on_event=lambda event: order.append(event.kind))).ok
-    assert order == ["S", "system", "text", "result"]
-
-
 # -- what is asked of the SDK -------------------------------------------------------------------------------------
 
 
@@ -355,21 +342,6 @@ async def test_the_configured_model_is_compared_without_case(make: Make, monkeyp
 # -- failures -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_lost_connection_is_waited_out_and_the_session_goes_on(make: Make) -> None:
-    runtime = make(
-        [init(), say("half"), lost(), Own(is_error=True, total=0.1)], [init(), say("whole"), Own(total=0.15)]
-    )
-    events: list[Event] = []
-    step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert runtime.resumed == [None, "S"]
-    assert runtime.prompts == ["go", RESUME]
-    assert (step.ok, step.attempts, step.resumed, step.text) == (True, 2, True, "whole")
-    assert step.errors == ["API Error: ECONNRESET"]
-    assert step.cost_usd == pytest.approx(0.15)
-    (retry,) = [event for event in events if event.kind == "retry"]
-    assert (retry.text, retry.payload) == ("第 1 次失败(transient),准备重试", {"step": "coder", "attempt": 1})
-
-
 async def test_without_a_session_the_call_is_repeated_as_it_was(make: Make) -> None:
     runtime = make([ProcessError("died: ECONNREFUSED", exit_code=1)], [init(), Own()])
     step = await runtime.run(SPEC, "go", resume="OLD", fork=True, resume_at="u1")
@@ -386,13 +358,6 @@ async def test_fork_is_for_the_first_attempt_only(make: Make) -> None:
     assert [client.options.fork_session for client in runtime.clients] == [True, False]
 
 
-@pytest.mark.parametrize("text", ["401 unauthorized", "credit balance too low", "Invalid API key · connection"])
-async def test_what_waiting_cannot_cure_is_not_tried_again(make: Make, text: str) -> None:
-    runtime = make([init(), lost(text), Own(is_error=True)])
-    step = await runtime.run(SPEC, "go")
-    assert (step.ok, step.attempts, step.error) == (False, 1, text)
-
-
 @pytest.mark.parametrize(
     ("resilience", "attempts"),
     [(Calm(max_attempts=3), 3), (Calm(retry_unknown=False), 1), (Calm(enabled=False), 1), (False, 1)],
@@ -401,24 +366,6 @@ async def test_how_often_something_unknown_is_tried(make: Make, resilience: Any,
     runtime = make(*([ODD] * attempts), resilience=resilience)
     step = await runtime.run(SPEC, "go")
     assert (step.ok, step.attempts, step.error) == (False, attempts, "ValueError: odd")
-
-
-async def test_a_network_that_does_not_come_back_ends_the_step_and_says_so(make: Make) -> None:
-    runtime = make([init(), lost(), Own(is_error=True)], resilience=Calm(online=False))
-    events: list[Event] = []
-    step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert step.error == "API Error: ECONNRESET | 网络在 60 分钟 内未恢复"
-    assert told(events, "retry") == [
-        "第 1 次失败(transient),准备重试",
-        "host:443 不可达,等待恢复(最多 60 分钟)",
-    ]
-
-
-async def test_a_failed_attempt_without_words_keeps_those_of_the_one_before(make: Make) -> None:
-    runtime = make(
-        [init(), say("half"), ValueError("odd")], [init(), ValueError("odd")], resilience=Calm(max_attempts=2)
-    )
-    assert (await runtime.run(SPEC, "go")).text == "half"
 
 
 async def test_the_last_words_of_a_dying_program_are_in_the_error(make: Make) -> None:
@@ -445,19 +392,6 @@ async def test_a_sink_that_raises_fails_the_attempt_and_the_program_is_stopped(m
     step = await runtime.run(SPEC, "go", on_event=broken)
     assert (step.ok, step.error) == (False, "ValueError: no screen")
     assert (runtime.clients[0].interrupts, runtime.clients[0].closed) == (1, True)
-
-
-async def test_a_sink_that_raises_at_a_retry_is_its_callers_business(make: Make) -> None:
-    runtime = make([init(), lost(), Own(is_error=True)])
-
-    def broken(event: Event) -> None:
-        if event.kind == "retry":
-            raise ValueError("no screen")
-
-    with pytest.raises(ValueError, match="no screen"):
-        await runtime.run(SPEC, "go", on_event=broken)
-    assert [row["error"] for row in rows(runtime)] == ["API Error: ECONNRESET"]
-    assert runtime.current is None
 
 
 async def test_a_folder_that_cannot_be_written_fails_the_attempt(make: Make, tmp_path: Path) -> None:
@@ -546,27 +480,6 @@ async def test_a_budget_that_is_raised_lets_the_next_step_run(make: Make) -> Non
 # -- interrupts ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "line", "prompt"),
-    [
-        ("not the Makefile", "已打断,带着你的话续跑", WITH_WORDS.format(words="not the Makefile")),
-        ("", "已打断,继续跑", PLAIN),
-    ],
-)
-async def test_an_interrupt_cuts_at_the_next_message_and_the_same_session_goes_on(
-    make: Make, words: str, line: str, prompt: str
-) -> None:
-    runtime = make([init(), say("seen"), lambda: runtime.interrupt(words), say("unseen"), Until()], [init(), Own()])
-    events: list[Event] = []
-    step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert runtime.resumed == [None, "S"]
-    assert runtime.prompts == ["go", prompt]
-    assert runtime.clients[0].interrupts == 1
-    assert told(events, "text") == ["seen"]
-    assert told(events, "retry") == [line]
-    assert (step.ok, step.attempts, step.resumed, step.error) == (True, 1, True, None)
-
-
 async def test_an_interrupt_now_does_not_wait_for_a_message(make: Make) -> None:
     runtime = make([init(), call(), lambda: runtime.interrupt("x", now=True), Until()], [init(), Own()])
     async with asyncio.timeout(WAIT):
@@ -574,44 +487,11 @@ async def test_an_interrupt_now_does_not_wait_for_a_message(make: Make) -> None:
     assert runtime.clients[0].interrupts == 1
 
 
-async def test_an_interrupt_comes_from_any_thread(make: Make) -> None:
-    runtime = make([init(), Until()], [init(), Own()])
-
-    def person(event: Event) -> None:
-        if event.kind == "system" and len(runtime.clients) == 1:
-            asyncio.get_running_loop().run_in_executor(None, lambda: runtime.interrupt("x", now=True))
-
-    async with asyncio.timeout(WAIT):
-        assert (await runtime.run(SPEC, "go", on_event=person)).ok
-
-
-@pytest.mark.parametrize("now", [False, True])
-async def test_an_interrupt_before_the_start_waits_for_a_session(make: Make, now: bool) -> None:
-    runtime = make([UserMessage(content="no session yet"), init(), Until()], [init(), Own()])
-    runtime.interrupt("early", now=now)
-    events: list[Event] = []
-    async with asyncio.timeout(WAIT):
-        step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert (step.ok, step.session_id) == (True, "S")
-    assert told(events, "prompt") == ["no session yet"]
-    assert runtime.prompts[1] == WITH_WORDS.format(words="early")
-
-
 async def test_the_cost_of_a_cut_attempt_is_booked(make: Make) -> None:
     runtime = make([init(), call(), lambda: runtime.interrupt("x", now=True), Until()], [init(), Own(total=0.75)])
     runtime.after_cut = Own(total=0.5, turns=2, is_error=True, subtype="error_during_execution")
     step = await runtime.run(SPEC, "go")
     assert (step.cost_usd, step.num_turns) == (0.75, 3)
-
-
-async def test_words_win_over_a_result_that_comes_in_the_same_instant_and_it_is_booked(make: Make) -> None:
-    runtime = make([init(), lambda: runtime.interrupt("more"), Own(total=0.5)], [init(), Own(total=0.5)])
-    events: list[Event] = []
-    step = await runtime.run(SPEC, "go", on_event=events.append)
-    assert runtime.prompts[1] == WITH_WORDS.format(words="more")
-    assert step.cost_usd == 0.5
-    assert told(events, "result") == ["success", "success"]
-    assert runtime.clients[0].interrupts == 0
 
 
 async def test_a_program_that_never_answers_a_cut_is_left_after_a_bound(
@@ -822,40 +702,6 @@ async def test_a_timeout_around_a_step_is_a_timeout_and_closes_the_program(make:
         async with asyncio.timeout(0.05):
             await runtime.run(SPEC, "go")
     assert runtime.clients[0].closed
-
-
-async def test_rescue_enters_the_step_in_flight_once_and_leaves_an_error_alone(make: Make) -> None:
-    def twice() -> None:
-        runtime.rescue()
-        runtime.rescue()
-
-    runtime = make([init(), twice, Own(total=0.25)])
-    step = await runtime.run(SPEC, "go", step_name="A")
-    assert runtime.results == [step]
-    (row,) = rows(runtime)
-    # It went on after all: the row is put right.
-    assert (row["step"], row["ok"], row["error"], row["cost_usd"]) == ("A", True, None, 0.25)
-
-
-async def test_rescue_writes_what_is_known(make: Make) -> None:
-    seen: list[dict[str, Any]] = []
-
-    def signal() -> None:
-        runtime.rescue()
-        seen.extend(rows(runtime))
-
-    runtime = make([init(), signal, Own()])
-    await runtime.run(SPEC, "go", step_name="A")
-    (row,) = seen
-    assert (row["step"], row["session_id"], row["error"]) == ("A", "S", "killed-by-signal")
-    assert row["ended_at"] >= row["started_at"] > 0
-
-
-def test_rescue_never_raises(make: Make) -> None:
-    runtime = make()
-    runtime.manifest_path.mkdir()
-    runtime.close()
-    runtime.rescue()
 
 
 async def test_a_manifest_that_cannot_be_written_does_not_undo_the_step(make: Make) -> None:

@@ -14,48 +14,17 @@ from flower.core.brief import Brief
 from flower.core.goal import Goal
 from flower.core.guard import wants_isolation
 from flower.core.lineage import Lineage
-from flower.workflow.base import Workflow
 from flower.workflow.clarify import CLARIFY_RESUME
 from flower.workflow.starter import starter_flow, wake_state
 from tests.fakes.repository import repository
-from tests.fakes.runtime import LastingRuntime, Said
+from tests.fakes.runtime import Said
+from tests.fakes.starter import ACHIEVED, BRIEF, GOAL, NOT_YET, WHOLE, flow, notes, runtime, workspace
 
-BRIEF = "## 目标\n做一个 X\n\n## 验收标准\n- 跑 x\n\n## 边界\n不碰 z\n\n## 未知与假设\n无\n"
-GOAL = "## 目标\n做出 X\n\n## 判定清单\n- 跑 a,看到 b\n"
-ACHIEVED = "## 结论\n达成\n\n## 理由\n好\n\n## 未通过\n(无)\n"
-NOT_YET = "## 结论\n未达成\n\n## 理由\n少测试\n\n## 未通过\n- 跑 a\n"
-WHOLE = [BRIEF, GOAL, "做完了", ACHIEVED]
+__all__ = ["workspace"]
 
 BRIEF_EN = "## Goal\nX\n\n## Acceptance criteria\n- run x\n\n## Bounds\nnot z\n\n## Unknowns and assumptions\nnone\n"
 GOAL_EN = "## Goal\nX works\n\n## Checklist\n- run a, see b\n"
 ACHIEVED_EN = "## Conclusion\nACHIEVED\n\n## Reason\nseen\n\n## Failed\n(none)\n"
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    place = tmp_path / "ws"
-    place.mkdir()
-    return place
-
-
-def flow(workspace: Path, ask: str = "", **kw: Any) -> Workflow:
-    return starter_flow(ask, workspace=workspace, run_dir=workspace / "runs", **kw)
-
-
-def runtime(workspace: Path, *script: Said | str) -> LastingRuntime:
-    return LastingRuntime(script, workspace=workspace)
-
-
-def notes(workspace: Path) -> Path:
-    return workspace / ".flower" / "notes"
-
-
-def files(root: Path) -> dict[str, tuple[bytes, float]]:
-    return {
-        str(file.relative_to(root)): (file.read_bytes(), file.stat().st_mtime)
-        for file in sorted(root.rglob("*"))
-        if file.is_file()
-    }
 
 
 # Bad input first.
@@ -182,27 +151,6 @@ async def test_work_without_a_goal_gets_the_brief_alone(workspace: Path) -> None
 # Waking.
 
 
-def test_an_empty_directory_has_nothing_to_wake(workspace: Path) -> None:
-    assert wake_state(workspace, run_dir=workspace / "runs") == {
-        "waking": False,
-        "brief": notes(workspace).resolve() / "需求.md",
-        "goal": notes(workspace).resolve() / "目标.md",
-        "checks": 0,
-        "woke": 0,
-        "steps": {},
-    }
-    assert list(workspace.iterdir()) == []
-
-
-async def test_looking_at_a_used_directory_changes_not_one_byte(workspace: Path) -> None:
-    await flow(workspace, "做一个 X").run(runtime(workspace, *WHOLE))
-    before = files(workspace)
-    state = wake_state(workspace, run_dir=workspace / "runs")
-    assert (state["waking"], state["checks"], state["woke"]) == (True, 1, 1)
-    assert state["steps"] == {"确认需求": "s1", "设定目标": "s2", "干活": "s3"}
-    assert files(workspace) == before
-
-
 async def test_waking_without_words_just_carries_on(workspace: Path) -> None:
     await flow(workspace, "做一个 X").run(runtime(workspace, *WHOLE))
     before = (notes(workspace) / "需求.md").read_bytes()
@@ -264,17 +212,6 @@ async def test_a_changed_file_is_the_truth(workspace: Path) -> None:
     brief.write_text(brief.read_text(encoding="utf-8").replace("不碰 z", "不碰 w"), encoding="utf-8")
     ctx = await flow(workspace).run(runtime(workspace, "r", ACHIEVED))
     assert "不碰 w" in ctx["确认需求"]
-
-
-async def test_something_new_moves_the_old_away_together(workspace: Path) -> None:
-    await flow(workspace, "做一个 X").run(runtime(workspace, *WHOLE))
-    with pytest.raises(ValueError, match="诉求"):
-        flow(workspace, new=True)
-    (stamp,) = (notes(workspace) / "archive").iterdir()
-    assert sorted(file.name for file in stamp.iterdir()) == ["lineage.json", "目标.md", "需求.md"]
-    rt = runtime(workspace, *WHOLE)
-    await flow(workspace, "做一个 Y", new=True).run(rt)
-    assert [(call.step, call.resume) for call in rt.calls][:2] == [("确认需求", None), ("设定目标", None)]
 
 
 def test_the_place_of_the_workbench_with_isolation_is_beside_the_repository(workspace: Path) -> None:

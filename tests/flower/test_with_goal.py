@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,29 +14,15 @@ from flower.core.agent import AgentSpec
 from flower.core.events import Event
 from flower.core.goal import Goal
 from flower.core.human import HumanChannel
-from flower.workflow.base import Step, StepAbort, Workflow
+from flower.workflow.base import Step, Workflow
 from flower.workflow.goal import GOAL_KEY, ROUND_KEY, VERDICT_KEY, with_goal
+from tests.fakes.people import Answering
 from tests.fakes.runtime import FakeRuntime, LastingRuntime, Said
 
 NOT_YET = "## 结论\n未达成\n\n## 理由\n少了测试\n\n## 未通过\n- 跑 b,看到 c\n"
 ACHIEVED = "## 结论\n达成\n\n## 理由\n都看到了\n\n## 未通过\n(无)\n"
 UNREACHABLE = "## 结论\n无法达成\n\n## 理由\n没有显示器\n\n## 未通过\n- 看屏幕\n"
 ACCEPT, CHANGE, WRONG = "接受这个结果,就这样往下走", "修改目标", "你判断错了,继续做"
-
-
-class Answering(HumanChannel):
-    """A channel with a person in front of it who says these things, in this order, and then nothing more."""
-
-    def __init__(self, *answers: str) -> None:
-        super().__init__(on_event=self._hear, timeout_s=5.0)
-        self._answers = list(answers)
-
-    def _hear(self, event: Event) -> None:
-        if event.payload.get("state") == "asked":
-            if self._answers:
-                self.answer(event.payload["id"], self._answers.pop(0))
-            else:
-                self.decline(event.payload["id"])
 
 
 @pytest.fixture
@@ -69,15 +54,6 @@ async def judged(
 
 
 # Nobody passes for want of a judge.
-
-
-async def test_without_a_runtime_there_is_no_verdict_and_no_pass(path: Path) -> None:
-    gate = with_goal(work(), HumanChannel(), goal_path=path).gate
-    runtime = FakeRuntime(["report"])
-    assert gate is not None
-    result = await runtime.run(work().spec, "go")
-    with pytest.raises(StepAbort, match="Runtime"):
-        await gate(result, {})  # type: ignore[misc]  # this gate is an async one
 
 
 @pytest.mark.parametrize("verdict", ["", "看起来可以", "## 结论\n\n## 理由\n"])
@@ -125,13 +101,6 @@ async def test_a_rejection_says_what_is_missing(path: Path) -> None:
     assert "接着做" in feedback
 
 
-@pytest.mark.parametrize(("rounds", "worked"), [(-1, 1), (0, 1), (1, 1), (2, 2), (3, 3)])
-async def test_rounds_are_the_total(path: Path, rounds: int, worked: int) -> None:
-    ctx, runtime = await judged(path, ["r", NOT_YET] * worked, rounds=rounds)
-    assert len(runtime.calls) == 2 * worked
-    assert (ctx["_failed_at"], ctx[ROUND_KEY]) == ("干活", worked)
-
-
 async def test_a_round_that_failed_is_not_judged(path: Path) -> None:
     ctx, runtime = await judged(path, [Said(ok=False), "zweite", ACHIEVED], rounds=2)
     assert runtime.steps == ["干活", "干活#round2", "干活·判定#1"]
@@ -160,23 +129,6 @@ async def test_the_goal_of_the_context_comes_before_the_file(path: Path) -> None
     again = FakeRuntime(["r", ACHIEVED])
     await half.run(again)
     assert "做出 X" in again.calls[1].prompt
-
-
-def test_all_but_gate_rounds_and_feedback_stays(path: Path) -> None:
-    original = work(
-        resume_prompt="on",
-        fork=True,
-        resume_from="a",
-        on_fail="skip",
-        gate=lambda _r, _c: False,
-        reduce=lambda r, _: "",
-    )
-    guarded = with_goal(original, HumanChannel(), goal_path=path, rounds=4)
-    changed = {"retries", "gate", "on_reject"}
-    for field in dataclasses.fields(Step):
-        kept = getattr(guarded, field.name) is getattr(original, field.name)
-        assert kept is (field.name not in changed), field.name
-    assert guarded.retries == 3
 
 
 def test_the_judge_is_named_and_equipped(path: Path) -> None:
@@ -237,62 +189,6 @@ async def test_an_unreachable_goal_is_told_before_people_are_asked(path: Path) -
     kinds = [(event.kind, event.payload.get("kind") or event.payload.get("state")) for event in seen]
     assert kinds == [("step", None), ("task", "verdict"), ("ask", "timeout")]
     assert seen[1].payload["state"] == "unreachable"
-
-
-# Unreachable.
-
-
-async def test_people_are_asked_what_to_do_with_an_unreachable_goal(path: Path) -> None:
-    channel = Answering(ACCEPT)
-    ctx, _ = await judged(path, ["r", UNREACHABLE], channel)
-    (ask,) = channel.asks
-    assert "没有显示器" in ask.question
-    assert ask.options == [ACCEPT, CHANGE, WRONG]
-    assert (ctx["干活"], ctx[VERDICT_KEY].reason, ctx.get("_failed_at")) == ("r", "没有显示器", None)
-
-
-@pytest.mark.parametrize("answer", [ACCEPT, "接受这个吧", " 接受这个结果 "])
-async def test_what_begins_like_the_first_option_accepts(path: Path, answer: str) -> None:
-    ctx, _ = await judged(path, ["r", UNREACHABLE], Answering(answer))
-    assert ctx.get("_failed_at") is None
-
-
-async def test_a_changed_goal_is_written_told_and_judged_against(path: Path) -> None:
-    ctx, runtime = await judged(path, ["r", UNREACHABLE, "r2", ACHIEVED], Answering(CHANGE, "不看屏幕了"))
-    assert Goal.load(path) is not None
-    assert "(已修改)不看屏幕了" in text_of(path)
-    assert "不看屏幕了" in runtime.calls[2].prompt
-    assert "(已修改)不看屏幕了" in runtime.calls[3].prompt
-    assert ctx[GOAL_KEY].checks == ["跑 a,看到 b", "跑 b,看到 c"]
-    assert ctx.get("_failed_at") is None
-
-
-async def test_a_change_that_nobody_names_changes_nothing(path: Path) -> None:
-    before = text_of(path)
-    _, runtime = await judged(path, ["r", UNREACHABLE, "r2", ACHIEVED], Answering(CHANGE))
-    assert text_of(path) == before
-    assert "没有显示器" in runtime.calls[2].prompt
-
-
-@pytest.mark.parametrize("words", [WRONG, "装个虚拟显示器就行"])
-async def test_any_other_words_send_the_work_back(path: Path, words: str) -> None:
-    _, runtime = await judged(path, ["r", UNREACHABLE, "r2", ACHIEVED], Answering(words))
-    feedback = runtime.calls[2].prompt
-    assert "判断有误" in feedback
-    assert words in feedback
-    assert runtime.calls[2].resume == "s1"
-
-
-@pytest.mark.parametrize(
-    "channel",
-    [HumanChannel(timeout_s=0), HumanChannel(max_asks=0), HumanChannel(timeout_s=0.01), Answering()],
-    ids=["nobody waits", "no questions", "nobody came", "skipped"],
-)
-async def test_without_an_answer_the_run_stops_with_the_reason(path: Path, channel: HumanChannel) -> None:
-    ctx, runtime = await judged(path, ["r", UNREACHABLE], channel)
-    for part in ("无人应答", "没有显示器", str(path), "manifest.json"):
-        assert part in ctx["_aborted"]
-    assert (ctx["_failed_at"], len(runtime.calls)) == ("干活", 2)
 
 
 # Ended by a person.

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import json
-import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flower.core.agent import AgentSpec
 from flower.core.events import Event
-from flower.core.human import HumanChannel
 from flower.core.runtime import Runtime, StepResult
 from flower.workflow.base import Ctx, Step, StepAbort, StepEnded, Workflow
 from tests.fakes.runtime import FakeRuntime, LastingRuntime, Said
@@ -42,27 +37,6 @@ def lineage(runtime: LastingRuntime) -> dict[str, Any]:
 def test_a_step_that_fails_in_an_unknown_way_is_refused() -> None:
     with pytest.raises(ValueError, match="on_fail 是 'ignore'"):
         step(on_fail="ignore")
-
-
-async def test_a_step_never_falls_back_to_a_new_session_without_a_word() -> None:
-    with pytest.raises(ValueError, match="没有产生 session"):
-        await Workflow([step(resume_from="nobody")]).run(FakeRuntime(["never said"]))
-
-
-async def test_what_a_gate_raises_goes_through() -> None:
-    def broken(_result: StepResult, _ctx: Ctx) -> bool:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        await Workflow([step(gate=broken)]).run(FakeRuntime(["x"]))
-
-
-async def test_what_a_sink_raises_about_a_step_goes_through() -> None:
-    def broken(_event: Event) -> None:
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        await Workflow([step()]).run(FakeRuntime(["x"]), on_event=broken)
 
 
 # The way through.
@@ -112,55 +86,7 @@ async def test_a_step_is_announced_before_it_runs() -> None:
     ]
 
 
-async def test_a_skipped_step_leaves_nothing_at_all() -> None:
-    seen: list[str] = []
-
-    async def no(_ctx: Ctx) -> bool:
-        return False
-
-    ctx = await Workflow([step(when=no)]).run(FakeRuntime([]), on_step=lambda step, _result: seen.append(step.name))
-    assert ("a" in ctx, ctx["_results"], seen) == (False, {}, [])
-
-
 # Failing.
-
-
-@pytest.mark.parametrize(
-    ("on_fail", "left", "failed_at", "goes_on"),
-    [("stop", None, "a", False), ("skip", None, None, True), ("continue", "half", None, True)],
-)
-async def test_what_a_failed_step_leaves(on_fail: str, left: str | None, failed_at: str | None, goes_on: bool) -> None:
-    first = step("a", on_fail=on_fail, reduce=lambda _result, _ctx: "reduced")
-    ctx = await Workflow([first, step("b")]).run(FakeRuntime([Said("half", ok=False, error="it broke"), "two"]))
-    assert ctx.get("a") == left
-    assert ctx.get("_failed_at") == failed_at
-    assert ("b" in ctx) is goes_on
-    assert ctx["_results"]["a"].error == "it broke"
-
-
-async def test_each_step_that_ran_is_reported_once_with_its_last_result() -> None:
-    seen: list[tuple[str, str, bool]] = []
-    runtime = FakeRuntime([Said("1", ok=False), "2", Said("3", ok=False)])
-
-    def note(step: Step, result: StepResult) -> None:
-        assert flow.context["_results"][step.name] is result
-        seen.append((step.name, result.text, result.ok))
-
-    flow = Workflow([step("a", retries=2), step("b", on_fail="skip")])
-    await flow.run(runtime, on_step=note)
-    assert seen == [("a", "2", True), ("b", "3", False)]
-
-
-async def test_a_gate_is_asked_once_about_each_good_result_and_never_about_a_bad_one() -> None:
-    asked: list[str] = []
-
-    async def gate(result: StepResult, _ctx: Ctx) -> bool:
-        asked.append(result.text)
-        return result.text == "3"
-
-    ctx = await Workflow([step(gate=gate, retries=5)]).run(FakeRuntime([Said("1", ok=False), "2", "3"]))
-    assert asked == ["2", "3"]
-    assert ctx["a"] == "3"
 
 
 async def test_a_plain_retry_starts_over_exactly_as_the_first_attempt_did() -> None:
@@ -180,49 +106,12 @@ async def test_a_plain_retry_starts_over_exactly_as_the_first_attempt_did() -> N
     assert rendered == [1]
 
 
-async def test_a_rejected_round_goes_on_in_its_own_session() -> None:
-    async def feedback(result: StepResult, _ctx: Ctx) -> str:
-        return f"not enough: {result.text}"
-
-    runtime = FakeRuntime(["one", "two", "three"])
-    gate = lambda result, _ctx: result.text == "three"  # noqa: E731
-    await Workflow([step(gate=gate, on_reject=feedback, retries=2, fork=True)]).run(runtime)
-    assert [(call.step, call.prompt, call.resume, call.fork) for call in runtime.calls] == [
-        ("a", "go", None, False),
-        ("a#round2", "not enough: one", "s1", False),
-        ("a#round3", "not enough: two", "s1", False),
-    ]
-
-
 async def test_a_rejected_branch_is_not_branched_again() -> None:
     runtime = FakeRuntime(["source", "branch", "on"])
     judged: dict[str, Any] = {"gate": lambda r, _c: r.text == "on", "on_reject": lambda _r, _c: "more", "retries": 1}
     branch = step("b", resume_from="a", fork=True, **judged)
     await Workflow([step("a"), branch]).run(runtime)
     assert [(call.resume, call.fork) for call in runtime.calls] == [(None, False), ("s1", True), ("s2", False)]
-
-
-async def test_a_rejection_without_words_starts_over() -> None:
-    runtime = FakeRuntime(["one", "two"])
-    ctx = await Workflow([step(gate=NEVER, on_reject=lambda _r, _c: "", retries=1)]).run(runtime)
-    assert [(call.step, call.prompt, call.resume) for call in runtime.calls] == [
-        ("a", "go", None),
-        ("a#round2", "go", None),
-    ]
-    assert ctx["_failed_at"] == "a"
-
-
-async def test_a_failed_round_that_never_had_a_session_starts_over() -> None:
-    class Mute(FakeRuntime):
-        async def run(self, *args: Any, **kw: Any) -> StepResult:
-            result = await super().run(*args, **kw)
-            result.session_id = None
-            return result
-
-    runtime = Mute([Said(ok=False), Said(ok=False)])
-    ctx = await Workflow([step(on_reject=lambda _r, _c: "words", retries=1)]).run(runtime)
-    assert [(call.prompt, call.resume) for call in runtime.calls] == [("go", None), ("go", None)]
-    assert ctx["_sessions"] == {}
 
 
 async def test_nobody_is_asked_what_to_say_after_the_last_rejection() -> None:
@@ -234,23 +123,6 @@ async def test_nobody_is_asked_what_to_say_after_the_last_rejection() -> None:
 
     await Workflow([step(gate=NEVER, on_reject=feedback, retries=1)]).run(FakeRuntime(["one", "two"]))
     assert asked == ["one"]
-
-
-async def test_an_abort_ends_the_attempts_and_says_why() -> None:
-    def gate(_result: StepResult, _ctx: Ctx) -> bool:
-        raise StepAbort("no use")
-
-    runtime = FakeRuntime(["one"])
-    ctx = await Workflow([step(gate=gate, retries=5)]).run(runtime)
-    assert (ctx["_aborted"], ctx["_failed_at"], runtime.steps) == ("no use", "a", ["a"])
-
-
-async def test_an_aborted_step_fails_as_it_says() -> None:
-    def gate(_result: StepResult, _ctx: Ctx) -> bool:
-        raise StepAbort("no use")
-
-    ctx = await Workflow([step("a", gate=gate, on_fail="continue"), step("b")]).run(FakeRuntime(["one", "two"]))
-    assert (ctx["a"], ctx["b"], ctx["_aborted"], ctx.get("_failed_at")) == ("one", "two", "no use", None)
 
 
 # Ended by a person.
@@ -280,22 +152,6 @@ async def test_a_run_ended_while_it_is_judged_ends() -> None:
 # Objects that live longer than one run.
 
 
-async def test_running_a_step_never_changes_it() -> None:
-    one = step(gate=NEVER, on_reject=lambda _r, _c: "again", retries=1, resume_prompt="on")
-    before = copy.copy(one)
-    await Workflow([one]).run(FakeRuntime(["x", "y"]))
-    assert one == before
-
-
-async def test_a_second_run_of_one_object_sees_what_the_first_left() -> None:
-    flow = Workflow([step("a", lambda ctx: f"had {ctx.get('a')}")])
-    await flow.run(FakeRuntime(["one"]))
-    runtime = FakeRuntime(["two"])
-    ctx = await flow.run(runtime)
-    assert [(call.prompt, call.resume) for call in runtime.calls] == [("had one", "s1")]
-    assert ctx["a"] == "two"
-
-
 async def test_a_good_second_run_is_not_called_failed_for_the_first() -> None:
     flow = Workflow([step()])
     assert (await flow.run(FakeRuntime([Said(ok=False)])))["_failed_at"] == "a"
@@ -304,40 +160,7 @@ async def test_a_good_second_run_is_not_called_failed_for_the_first() -> None:
     assert "_aborted" not in await flow.run(FakeRuntime(["fine"]))
 
 
-# The channel.
-
-
-async def test_a_channel_without_a_sink_gets_the_workflows() -> None:
-    def sink(_event: Event) -> None: ...
-
-    channel = HumanChannel()
-    await Workflow([step()], channel=channel).run(FakeRuntime(["x"]), on_event=sink)
-    assert channel.on_event is sink
-
-
-async def test_a_channel_keeps_the_sink_it_has() -> None:
-    def own(_event: Event) -> None: ...
-
-    def other(_event: Event) -> None: ...
-
-    channel = HumanChannel(on_event=own)
-    await Workflow([step()], channel=channel).run(FakeRuntime(["x"]), on_event=other)
-    assert channel.on_event is own
-
-
-async def test_a_channel_stays_as_it_is_when_nobody_listens() -> None:
-    channel = HumanChannel()
-    await Workflow([step()], channel=channel).run(FakeRuntime(["x"]))
-    assert channel.on_event is None
-
-
 # Continuity.
-
-
-async def test_a_runtime_that_only_runs_leaves_no_lineage() -> None:
-    ctx = await Workflow([step()]).run(FakeRuntime(["x"]))
-    assert "_lineage" not in ctx
-    assert "_woke" not in ctx
 
 
 async def test_a_session_is_written_down_the_moment_it_is_known(tmp_path: Path) -> None:
@@ -351,56 +174,6 @@ async def test_a_session_is_written_down_the_moment_it_is_known(tmp_path: Path) 
         await Workflow([step()]).run(runtime)
     assert lineage(runtime)["steps"] == {"a": "s1"}
     assert runtime.on_session is None
-
-
-KILLED_IN_ITS_FIRST_STEP = """
-import asyncio, os, signal, sys
-from pathlib import Path
-from flower import AgentSpec, Step, Workflow
-
-class Dies:
-    on_session = None
-    def __init__(self, place):
-        self.workspace, self.run_dir = place, place / "runs"
-        self.run_dir.mkdir()
-    async def run(self, spec, prompt, **kw):
-        self.on_session("s1")
-        os.kill(os.getpid(), signal.SIGKILL)
-
-asyncio.run(Workflow([Step("a", AgentSpec("role", "Do it."), "go")]).run(Dies(Path(sys.argv[1]))))
-"""
-
-
-async def test_a_process_killed_in_its_first_step_is_taken_up_again(tmp_path: Path) -> None:
-    killed = await anyio.run_process([sys.executable, "-c", KILLED_IN_ITS_FIRST_STEP, str(tmp_path)], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    again = LastingRuntime(["one"], workspace=tmp_path)
-    await Workflow([step()]).run(again)
-    assert again.calls[0].resume == "s1"
-
-
-async def test_the_next_process_goes_on_with_the_session_of_the_same_step(tmp_path: Path) -> None:
-    await Workflow([step()]).run(LastingRuntime(["one"], workspace=tmp_path))
-    again = LastingRuntime(["two"], workspace=tmp_path)
-    seen: list[Event] = []
-    await Workflow([step(resume_prompt=lambda _ctx: "carry on")]).run(again, on_event=seen.append)
-    assert [(call.prompt, call.resume) for call in again.calls] == [("carry on", "s1")]
-    assert seen[0].payload == {"index": 1, "total": 1, "resumed": True, "woke": 2}
-
-
-async def test_a_step_without_words_for_resuming_repeats_its_prompt(tmp_path: Path) -> None:
-    await Workflow([step()]).run(LastingRuntime(["one"], workspace=tmp_path))
-    again = LastingRuntime(["two"], workspace=tmp_path)
-    await Workflow([step()]).run(again)
-    assert [(call.prompt, call.resume) for call in again.calls] == [("go", "s1")]
-
-
-async def test_a_session_that_the_store_does_not_know_counts_as_absent(tmp_path: Path) -> None:
-    await Workflow([step()]).run(LastingRuntime(["one"], workspace=tmp_path))
-    again = LastingRuntime([Said("two", session="s9")], workspace=tmp_path, known={"another"})
-    await Workflow([step(resume_prompt="carry on")]).run(again)
-    assert [(call.prompt, call.resume) for call in again.calls] == [("go", None)]
-    assert lineage(again) == {"workspace": str(again.workspace), "woke": 2, "steps": {"a": "s9"}}
 
 
 async def test_a_session_of_this_process_is_not_replaced_by_a_recorded_one(tmp_path: Path) -> None:
@@ -426,23 +199,6 @@ async def test_resume_from_is_stronger_than_the_lineage_and_no_continuation(tmp_
     again = LastingRuntime(["3", "4"], workspace=tmp_path)
     await Workflow(flow).run(again)
     assert [(call.step, call.prompt, call.resume) for call in again.calls] == [("a", "go", "s1"), ("b", "go", "s1")]
-
-
-async def test_a_gates_own_agent_never_enters_the_lineage(tmp_path: Path) -> None:
-    async def judged(_result: StepResult, ctx: Ctx) -> bool:
-        verdict = await ctx["_runtime"].run(SPEC, "judge", step_name="a·judge")
-        return bool(verdict.text == "fine")
-
-    runtime = LastingRuntime(["one", "fine"], workspace=tmp_path)
-    await Workflow([step(gate=judged)]).run(runtime)
-    assert [call.heard for call in runtime.calls] == [True, False]
-    assert lineage(runtime)["steps"] == {"a": "s1"}
-
-
-async def test_rounds_are_remembered_under_the_plain_name(tmp_path: Path) -> None:
-    runtime = LastingRuntime(["one", Said("two", session="later")], workspace=tmp_path)
-    await Workflow([step(gate=lambda r, _c: r.text == "two", retries=1)]).run(runtime)
-    assert lineage(runtime)["steps"] == {"a": "later"}
 
 
 async def test_the_session_that_took_over_in_a_step_is_the_one_remembered(tmp_path: Path) -> None:

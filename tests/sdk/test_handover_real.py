@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from flower.core.agent import HandoffPolicy, calibrated_window
-from flower.core.workbench import Workbench
-from flower.testing import RecordingSink, cost
+from flower.testing import RecordingSink
 from tests.sdk.stage import spec, stage
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
@@ -42,45 +41,6 @@ def write(name: str) -> dict[str, Any]:
 
 def phases(sink: RecordingSink) -> list[str]:
     return [event.payload["phase"] for event in sink.of("handoff")]
-
-
-async def test_the_full_session_writes_and_a_fresh_one_finishes(tmp_path: Path) -> None:
-    parts: dict[str, Any] = {
-        "successor": {
-            "match": {"opening": "你在接手一段还没干完的活"},
-            "lines": [
-                {"expect": {"opening": ["写 two.txt", "B,太慢"]}, "say": "接手。", "call": write("two.txt")},
-                {"say": "两个文件都写好了。", "usage": tokens(40_000)},
-            ],
-            "usage": tokens(30_000),
-        },
-        "main": {
-            "lines": [
-                {"say": "开始。", "call": write("one.txt"), "usage": tokens(131_000)},
-                {"say": "很多输出。", "call": {"Bash": {"command": "echo big"}}, "usage": tokens(176_000)},
-                {"expect": {"prompt": "交接", "session": "same"}, "say": DOCUMENT, "usage": tokens(180_000)},
-            ]
-        },
-    }
-    async with stage(tmp_path, **parts) as here:
-        bench, sink = Workbench(here.workspace), RecordingSink()
-        policy = HandoffPolicy(window=200_000)
-        async with here.runtime(workbench=bench, handoff=policy) as runtime:
-            step = await runtime.run(spec(), "写两个文件", step_name="干活", on_event=sink)
-        asked = here.model.asked_of()
-        total = cost(here.model.tokens)
-    assert (step.ok, step.text, step.errors, step.attempts) == (True, "接手。\n两个文件都写好了。", [], 1)
-    assert phases(sink) == ["near", "writing", "done"]
-    assert step.retired == [asked[0].session]
-    assert step.session_id == asked[-1].session != asked[0].session
-    assert [request.part for request in asked] == ["main", "main", "main", "successor", "successor"]
-    assert "写两个文件" not in asked[-1].conversation.opening
-    assert (here.workspace / "one.txt").exists()
-    assert (here.workspace / "two.txt").exists()
-    document = (bench.notes / "交接-干活.md").read_text(encoding="utf-8")
-    assert "B,太慢" in document
-    assert step.cost_usd == pytest.approx(total, abs=1e-6)
-    assert step.context == 40_000
 
 
 async def test_past_the_programs_own_edge_the_last_words_still_have_room(tmp_path: Path) -> None:

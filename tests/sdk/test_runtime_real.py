@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -30,26 +29,6 @@ def asking(channel: HumanChannel, **kw: Any) -> Any:
 
 
 # -- questions ----------------------------------------------------------------------------------------------------
-
-
-async def test_a_question_is_answered_after_seconds_from_another_thread(tmp_path: Path) -> None:
-    lines = [
-        {"call": {TOOL_NAME: {"question": "CLI or library?", "options": ["CLI", "library"]}}},
-        {"expect": {"result": "CLI"}, "say": "Then a CLI."},
-    ]
-    async with stage(tmp_path, lines) as here, here.runtime() as runtime:
-        channel, sink = HumanChannel(), RecordingSink()
-        channel.on_event = sink
-
-        def person() -> None:
-            assert channel.answer("q1", "CLI")
-
-        asked = asyncio.create_task(sink.wait_for("ask"))
-        asked.add_done_callback(lambda _: threading.Timer(1.5, person).start())
-        step = await runtime.run(asking(channel), "go", on_event=sink)
-    assert (step.ok, step.text) == (True, "Then a CLI.")
-    assert [event.payload["state"] for event in sink.of("ask")] == ["asked", "answered"]
-    assert step.duration_s >= 1.5
 
 
 @pytest.mark.case("AS-7")
@@ -148,33 +127,6 @@ async def test_an_interrupt_before_the_model_has_answered_loses_nothing(tmp_path
         step = await runtime.run(spec(), "THE TASK", on_event=sink)
         assert (step.ok, step.text) == (True, "I heard: early")
         assert "THE TASK" in here.model.asked_of()[-1].conversation.history
-
-
-async def test_an_interrupt_at_the_boundary_waits_for_a_message_of_the_subagent_in_flight(tmp_path: Path) -> None:
-    command = "for i in $(seq 1 10); do sleep 0.1; done; echo half"
-    parts: dict[str, Any] = {
-        "coder": {
-            "match": {"agent": "sub"},
-            "lines": [{"name": "work", "call": {"Bash": {"command": command}}}, {"name": "report", "say": "Done."}],
-        },
-        "main": {
-            "lines": [{"call": {"Agent": {"description": "d", "prompt": "do", "subagent_type": "coder"}}}],
-            "anytime": [cut("rather not")],
-        },
-    }
-    async with stage(tmp_path, **parts) as here, here.runtime() as runtime:
-        sink = RecordingSink()
-        agents = {"coder": AgentDefinition(description="codes", prompt="CODER", tools=["Bash"], model="inherit")}
-        running = asyncio.create_task(
-            runtime.run(spec(allowed_tools=["Bash", "Agent"], agents=agents), "go", on_event=sink)
-        )
-        await sink.wait_for(lambda event: event.kind == "tool_call" and event.tool == "Bash")
-        runtime.interrupt("rather not")
-        step = await running
-        assert (step.ok, step.attempts, step.text) == (True, 1, "I heard: rather not")
-        assert [event.tool for event in sink.of("tool_call")] == ["Agent", "Bash"]
-        assert sink.of("tool_result") == []  # it was the boundary, and is not told
-        assert same_session(*here.model.asked_of("main"))
 
 
 @pytest.mark.case("SS-3")

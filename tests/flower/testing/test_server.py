@@ -136,6 +136,13 @@ async def test_a_taken_port_is_said_to_be_taken() -> None:
             await other.start()
 
 
+async def test_who_does_not_listen_cannot_go_away() -> None:
+    model = ScriptedModel(read_story({"parts": {"main": {"lines": ["x"]}}}))
+    with pytest.raises(RuntimeError, match="not listening"):
+        async with model.away():
+            pass
+
+
 async def test_a_token_log_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
     model = ScriptedModel(read_story({"parts": {"main": {"lines": ["x"]}}}), token_log=tmp_path / "none" / "log")
     with pytest.raises(FileNotFoundError):
@@ -335,6 +342,22 @@ async def test_a_fault_can_be_put_in_at_any_moment() -> None:
 
 
 # -- the token log --------------------------------------------------------------------------------------------------
+
+
+async def test_a_network_can_be_lost_and_come_back() -> None:
+    async with serving({"name": "first", "say": "one"}, "two") as (model, client):
+        url = model.url
+        async with model.paused("main.first"):
+            asking = asyncio.create_task(client.ask(user("go")))
+            await model.asked("main.first")
+            async with model.away():
+                with pytest.raises(aiohttp.ClientError):  # what was in flight
+                    await asking
+                with pytest.raises(aiohttp.ClientConnectorError):
+                    await client.ask(user("go"))
+        assert model.url == url
+        answers = [await client.ask(user("go")), await client.ask(user("go"), says("one"), user("on"))]
+        assert [(status, answer["content"][0]["text"]) for status, answer in answers] == [(200, "one"), (200, "two")]
 
 
 async def test_every_answer_is_logged_with_its_tokens(tmp_path: Path) -> None:

@@ -69,7 +69,6 @@ def story(words: Words, go: str) -> dict[str, Any]:
         },
         "work-4": {
             "match": {"opening": "GEN-4"},
-            "anytime": [{"when": {"prompt": words.resumed}, "say": "I am back.", "usage": used(42_000, 40)}],
             "lines": [
                 {"say": "FIRST REPORT", "usage": used(40_000, 500)},
                 {

@@ -1,0 +1,154 @@
+"""Field cases that flower itself must hold, over a scripted client; those on the real program are in tests/sdk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from claude_agent_sdk import ToolResultBlock, UserMessage
+
+from flower.core.agent import AgentSpec
+from flower.core.human import HumanChannel
+from flower.core.resilience import Resilience
+from flower.workflow.base import Step, Workflow
+from tests.fakes.client import Item, Own, Until, init, say
+from tests.fakes.people import Heard, asked
+from tests.fakes.runtime import LastingRuntime, Said
+from tests.flower.catalogue.scene import SPEC, Make, call, lost, make
+
+__all__ = ["make"]
+
+DAY = 24 * 3600.0
+WAIT = 5.0
+
+
+@pytest.mark.case("AS-1")
+@pytest.mark.parametrize(("patience", "waits"), [(None, True), (2 * DAY, True), (1800.0, False)])
+async def test_an_ask_without_a_deadline_is_still_open_after_a_day(
+    monkeypatch: pytest.MonkeyPatch, patience: float | None, waits: bool
+) -> None:
+    heard = Heard()
+    channel = HumanChannel(on_event=heard, timeout_s=patience)
+    asking = asyncio.create_task(channel.ask("Which?", ["A", "B"]))
+    await asked(channel)
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    with monkeypatch.context() as clock:
+        clock.setattr(loop, "time", lambda: begun + DAY)
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert [ask.id for ask in channel.pending()] == (["q1"] if waits else [])
+    assert [state for _, state in heard.states] == (["asked"] if waits else ["asked", "timeout"])
+    if waits:
+        assert channel.answer("q1", "B") is True
+        assert (await asking).answer == "B"
+    await asking
+
+
+def silent_for(seconds: float, item: Until) -> Callable[[], object]:
+    return lambda: asyncio.get_running_loop().call_later(seconds, item.event.set)
+
+
+@pytest.mark.case("AG-5")
+async def test_a_tool_that_says_nothing_for_long_is_not_cut_off(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flower.core.attempt.SILENCE_SECONDS", 0.05)
+    long = Until()
+    came = UserMessage(content=[ToolResultBlock("t1", "ok")])
+    runtime = make([init(), call(), silent_for(0.3, long), long, came, say("done"), Own()], resilience=False)
+    async with asyncio.timeout(WAIT):
+        step = await runtime.run(SPEC, "go")
+    assert (step.ok, step.text, step.attempts) == (True, "done", 1)
+    assert runtime.clients[0].interrupts == 0
+
+
+@pytest.mark.case("AG-5")
+async def test_a_model_that_says_nothing_for_long_is_given_up(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other half: without it the test above would pass with no watch at all."""
+    monkeypatch.setattr("flower.core.attempt.SILENCE_SECONDS", 0.05)
+    runtime = make([init(), say("hm"), Until()], resilience=False)
+    runtime.after_cut = None
+    async with asyncio.timeout(WAIT):
+        step = await runtime.run(SPEC, "go")
+    assert (step.ok, step.attempts) == (False, 1)
+    assert step.error is not None
+
+
+@pytest.mark.case("AG-1")
+async def test_a_program_that_does_not_go_away_delays_the_result_by_a_bound_only(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flower.core.attempt.CLOSE_SECONDS", 0.05)
+    runtime = make([init(), say("done"), lambda: setattr(runtime.clients[0], "may_close", asyncio.Event()), Own()])
+    async with asyncio.timeout(WAIT):
+        step = await runtime.run(SPEC, "go")
+    assert (step.ok, step.text) == (True, "done")
+    assert (runtime.clients[0].closing.is_set(), runtime.clients[0].closed) == (True, False)
+
+
+@pytest.mark.case("AG-8")
+async def test_a_client_that_died_inside_is_built_anew_with_its_history(make: Make) -> None:
+    runtime = make([init(), say("half"), RuntimeError("reader task crashed")], [init(), say("whole"), Own()])
+    step = await runtime.run(SPEC, "go")
+    assert (step.ok, step.text, step.attempts) == (True, "whole", 2)
+    assert runtime.resumed == [None, "S"]
+    assert [client.closed for client in runtime.clients] == [True, True]
+
+
+@dataclass
+class Noted(Resilience):
+    """Notes the pauses it would make."""
+
+    pauses: list[float] = field(default_factory=list)
+
+    async def wait_online(self, notify: Callable[[str], object] | None = None) -> bool:
+        return True
+
+    def delay_for(self, attempt: int) -> float:
+        self.pauses.append(super().delay_for(attempt))
+        return 0.0
+
+
+@pytest.mark.case("ST-8")
+async def test_the_same_failure_at_every_start_ends_after_a_few_tries_with_growing_pauses(make: Make) -> None:
+    noted = Noted()
+    died: list[Item] = [OSError("no such program")]
+    runtime = make(*([died] * 6), resilience=noted)
+    step = await runtime.run(SPEC, "go")
+    assert (step.ok, step.attempts, step.error) == (False, 6, "OSError: no such program")
+    low = [3.0, 6.0, 12.0, 24.0, 48.0]
+    assert [floor <= pause <= floor / 0.75 * 1.25 for floor, pause in zip(low, noted.pauses, strict=True)] == [True] * 5
+
+
+@pytest.mark.case("ST-8")
+async def test_a_failure_that_cannot_pass_is_tried_once(make: Make) -> None:
+    runtime = make([init(), lost("API Error: 401 invalid x-api-key"), Own(is_error=True, status=401)])
+    step = await runtime.run(SPEC, "go")
+    assert (step.ok, step.attempts, step.error) == (False, 1, "API Error: 401 invalid x-api-key")
+
+
+@pytest.mark.case("ST-6")
+async def test_a_session_that_came_to_nothing_does_not_poison_the_next_start(tmp_path: Path) -> None:
+    """The id was written down before the session had an entry in the store."""
+    first = LastingRuntime([Said(ok=False, session="never-stored")], workspace=tmp_path)
+    step = Step("a", AgentSpec("role", "Do it."), "go", resume_prompt="carry on")
+    await Workflow([step]).run(first)
+    again = LastingRuntime(["fine"], workspace=tmp_path, known=set())
+    ctx = await Workflow([step]).run(again)
+    assert [(each.prompt, each.resume) for each in again.calls] == [("go", None)]
+    assert ctx["a"] == "fine"
+
+
+@pytest.mark.case("CO-3")
+async def test_a_budget_counts_on_in_the_next_process(make: Make) -> None:
+    """Of one run folder: four fifths are spent, then the service restarts; one fifth is left."""
+    first = make([init(), Own(total=0.8)])
+    first.budget_usd = 1.0
+    await first.run(SPEC, "go")
+    first.close()
+    second = make([init("T"), Own(total=0.1, session="T")])
+    second.budget_usd = 1.0
+    await second.run(SPEC, "go")
+    assert second.clients[0].options.max_budget_usd == pytest.approx(0.2)
