@@ -23,11 +23,16 @@ EXIT_INTERRUPTED = 130
 Command = Callable[[argparse.Namespace], int]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> int:
+    """Run the program with the process's arguments, and return its exit status. As `program`."""
+    return program(sys.argv[1:])
+
+
+def program(argv: Sequence[str]) -> int:
     """Run the program and return its exit status: 0, or 130 after Ctrl-C. Blocks until it is over.
 
     Args:
-        argv: the arguments without the program's name; None takes the process's own.
+        argv: the arguments without the program's name.
 
     Raises:
         SystemExit: help and version (0), wrong arguments (2); with a text that says what went wrong (1).
@@ -41,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as err:  # FLOWER_LANG
         raise SystemExit(f"{PROG}: {err}") from None
     try:
-        args = parser.parse_args(with_default(sys.argv[1:] if argv is None else argv, parser))
+        args = parser.parse_args(with_default(argv, parser))
         from flower.cli.noise import told
 
         with told(logs=args.verbose):

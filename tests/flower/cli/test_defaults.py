@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flower.cli.parser import main
+from flower.cli.parser import program
 from flower.core import update
 from tests.flower.cli.stories import parts, playing
 from tests.flower.cli.tmux import RESTORED
@@ -27,7 +27,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_trimming_can_be_switched_on(place: Path) -> None:
-    assert main(["-T", "run", "nothing.py:main"]) == 0
+    assert program(["-T", "run", "nothing.py:main"]) == 0
     assert (place / "runs" / "sessions.db").exists()
 
 
@@ -38,7 +38,7 @@ def test_a_new_version_is_looked_for_at_a_start_and_its_note_is_shown(
         note("新版本下次生效")
 
     monkeypatch.setattr(update, "maybe_update", found)
-    assert main(["run", "nothing.py:main"]) == 0
+    assert program(["run", "nothing.py:main"]) == 0
     assert capsys.readouterr().out.startswith("新版本下次生效\n")
     assert place
 

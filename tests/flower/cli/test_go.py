@@ -15,7 +15,7 @@ import pytest
 from flower import HandoffPolicy, Workflow
 from flower.cli import go
 from flower.cli.go import ask_for_prompt, credentials_refused, policies, readable
-from flower.cli.parser import build_parser, main
+from flower.cli.parser import build_parser, program
 
 BRIEF = "## 目标\n质数\n\n## 验收标准\n- 看\n\n## 边界\n无\n\n## 未知与假设\n无\n"
 
@@ -37,7 +37,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def told(*argv: str) -> str:
     """The text with which the program ends."""
     with pytest.raises(SystemExit) as ending:
-        main(argv)
+        program(argv)
     assert isinstance(ending.value.code, str)
     return ending.value.code
 
@@ -250,7 +250,7 @@ def test_a_workflow_that_raises_is_told_in_one_line_and_with_verbose_as_it_is() 
 
 def test_a_run_without_steps_ends_with_its_accounts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "empty.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
-    assert main(["run", "empty.py:main"]) == 0
+    assert program(["run", "empty.py:main"]) == 0
     assert capsys.readouterr().out == f"总花费 $0.0000 · 清单 {place / 'runs' / 'manifest.json'}\n"
 
 
@@ -260,9 +260,9 @@ def test_nobody_to_answer_is_told_once(place: Path, capsys: pytest.CaptureFixtur
     )
     (place / "asks.py").write_text(source.format(""), encoding="utf-8")
     (place / "alone.py").write_text(source.format("timeout_s=0"), encoding="utf-8")
-    assert main(["run", "asks.py:main"]) == 0
+    assert program(["run", "asks.py:main"]) == 0
     assert "! 标准输入不是终端,没人能回答提问。想让它自己判断就加 --timeout 0" in capsys.readouterr().out
-    assert main(["run", "alone.py:main"]) == 0
+    assert program(["run", "alone.py:main"]) == 0
     assert "标准输入不是终端" not in capsys.readouterr().out
 
 
@@ -278,7 +278,7 @@ def test_a_plugin_folder_beside_the_flow_goes_with_it(place: Path, monkeypatch: 
         return {}
 
     monkeypatch.setattr(go, "_driven", driven)
-    assert main(["run", "flowp.py:main"]) == 0
+    assert program(["run", "flowp.py:main"]) == 0
     assert seen == [place / "plugin"]
 
 

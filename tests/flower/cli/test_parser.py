@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from flower.cli.parser import build_parser, main, with_default
+from flower.cli.parser import build_parser, program, with_default
 
 
 def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     with pytest.raises(SystemExit) as ending:
-        main(argv)
+        program(argv)
     assert ending.value.code == 2
     return capsys.readouterr().err
 
@@ -47,7 +47,7 @@ def test_wrong_arguments_are_told_with_status_2(argv: list[str], told: str, caps
 def test_an_unknown_flower_lang_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLOWER_LANG", "fr")
     with pytest.raises(SystemExit, match=r"flower: FLOWER_LANG: no texts in 'fr'; there are zh, en"):
-        main(["--version"])
+        program(["--version"])
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_every_command_explains_every_argument(
 ) -> None:
     monkeypatch.setenv("FLOWER_LANG", lang)
     with pytest.raises(SystemExit) as ending:
-        main([*command, "--help"])
+        program([*command, "--help"])
     assert ending.value.code == 0
     shown = capsys.readouterr().out
     assert "--workspace DIR" in shown
@@ -147,7 +147,7 @@ def test_every_command_explains_every_argument(
 
 def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ending:
-        main(["--version"])
+        program(["--version"])
     assert ending.value.code == 0
     assert capsys.readouterr().out == "flower 0.1.0\n"
 
@@ -156,7 +156,7 @@ def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_does_not_wait_for_the_sdk(argv: list[str]) -> None:
     script = (
         "import sys\nfrom flower.cli import main\n"
-        f"try:\n    main({argv!r})\nexcept SystemExit:\n    pass\n"
+        f"sys.argv = ['flower', *{argv!r}]\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
         "print([name for name in sys.modules if name.split('.')[0] in ('claude_agent_sdk', 'mcp', 'asyncio')])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
