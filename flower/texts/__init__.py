@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from flower.texts import (
     bequest,
+    commands,
     documents,
     hooks,
     human,
@@ -23,6 +24,7 @@ from flower.texts import (
     running,
     stores,
     surroundings,
+    terminal,
     updates,
     workbench,
     workflow,
@@ -51,6 +53,8 @@ class Texts:
     running: running.RunningTexts
     stores: stores.StoreTexts
     surroundings: surroundings.SurroundingTexts
+    commands: commands.CommandTexts
+    terminal: terminal.TerminalTexts
     updates: updates.UpdateTexts
 
 
@@ -68,6 +72,8 @@ _CATALOGUES = {
         running=running.ZH,
         stores=stores.ZH,
         surroundings=surroundings.ZH,
+        commands=commands.ZH,
+        terminal=terminal.ZH,
         updates=updates.ZH,
     ),
     "en": Texts(
@@ -83,6 +89,8 @@ _CATALOGUES = {
         running=running.EN,
         stores=stores.EN,
         surroundings=surroundings.EN,
+        commands=commands.EN,
+        terminal=terminal.EN,
         updates=updates.EN,
     ),
 }

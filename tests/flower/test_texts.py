@@ -24,6 +24,8 @@ TOPICS = (
     "stores",
     "surroundings",
     "updates",
+    "commands",
+    "terminal",
 )
 
 

@@ -1,0 +1,302 @@
+"""How a run is put together and what is said when it cannot be: bad input first. No model, no terminal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flower import HandoffPolicy, Workflow
+from flower.cli import go
+from flower.cli.go import ask_for_prompt, credentials_refused, policies, readable
+from flower.cli.parser import build_parser, program
+
+BRIEF = "## 目标\n质数\n\n## 验收标准\n- 看\n\n## 边界\n无\n\n## 未知与假设\n无\n"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of one's own, a credential, no terminal, and an endpoint that nobody hears."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    for name in ("FLOWER_LANG", "FLOWER_ENV", "ANTHROPIC_AUTH_TOKEN", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "ws").mkdir()
+    monkeypatch.chdir(tmp_path / "ws")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    return tmp_path / "ws"
+
+
+def told(*argv: str) -> str:
+    """The text with which the program ends."""
+    with pytest.raises(SystemExit) as ending:
+        program(argv)
+    assert isinstance(ending.value.code, str)
+    return ending.value.code
+
+
+def test_no_credential_and_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    for argv in (["x"], ["once", "x"], ["run", "a:b"]):
+        assert told(*argv).startswith("缺少凭证:")
+
+
+def test_setup_without_a_terminal() -> None:
+    assert told("setup").startswith("setup 要在终端里跑")
+
+
+@pytest.mark.parametrize("ask", ["", "   ", "\t\n"])
+def test_an_empty_request_in_a_new_directory(ask: str) -> None:
+    assert told("go", ask) == '诉求是空的。直接 `flower` 然后按提示输入,或者 flower "帮我做一个 X"。'
+
+
+def test_a_run_dir_that_is_a_file(place: Path) -> None:
+    (place / "out").write_text("in the way", encoding="utf-8")
+    assert f"{place / 'out'} 用不了:" in told("-r", "out", "--no-trim", "x")
+    assert f"{place / 'out'} 用不了:" in told("-r", "out", "once", "x")
+
+
+def test_a_workspace_that_cannot_be_made() -> None:
+    assert "/dev/null" in told("-w", "/dev/null/ws", "--no-trim", "x")
+
+
+def test_a_session_store_that_is_none(place: Path) -> None:
+    (place / "runs").mkdir()
+    (place / "runs" / "sessions.db").write_bytes(b"this is no database" * 1000)
+    assert "sessions.db" in told("--no-trim", "x")
+    assert (place / "runs" / "sessions.db").read_bytes().startswith(b"this is no database")
+
+
+def test_isolation_outside_a_repository(place: Path) -> None:
+    assert told("--isolate", "--no-trim", "x").startswith(f"--isolate 要求 {place} 是 git 仓库")
+
+
+def test_a_session_that_nobody_knows(place: Path) -> None:
+    assert told("once", "x", "--resume", "no-such-id").startswith(f"没有会话 no-such-id(工作目录 {place})")
+
+
+def test_a_target_that_is_none() -> None:
+    assert told("run", "flows") == "需要 模块:属性 形式,例如 flows:main"
+
+
+def test_what_a_flow_file_says_cannot_act_on_the_terminal(place: Path) -> None:
+    (place / "evil.py").write_text(r"raise ValueError('\x1b[2Jred\x07 \ud800')", encoding="utf-8")
+    assert told("run", "evil.py:main") == "导入 'evil' 失败:ValueError: red  (evil.py 第 1 行)"
+
+
+def test_accounts_that_make_no_sense_are_kept_and_told(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "runs").mkdir()
+    (place / "runs" / "manifest.json").write_text("{", encoding="utf-8")
+    told("once", "x", "--resume", "no-such-id")
+    assert "manifest.json 读不懂" in capsys.readouterr().out
+    assert [path.read_text() for path in (place / "runs").glob("manifest.json.*.broken")] == ["{"]
+
+
+def test_a_request_of_bytes_that_are_no_text() -> None:
+    assert readable(os.fsdecode(b"  caf\xe9 \0x ")) == "caf� x"
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("API Error: 401 {...}", True),
+        ("Invalid API key · Please run /login", True),
+        ("authentication_error", True),
+        ("Unauthorized", True),
+        ("无效的 token", True),
+        ("无效的密钥", True),
+        ("无效的参数", False),
+        ("port 4010 refused", False),
+        ("", False),
+    ],
+)
+def test_which_errors_look_like_a_refused_credential(text: str, refused: bool) -> None:
+    assert credentials_refused(["something else", text]) is refused
+
+
+def parsed(*argv: str) -> argparse.Namespace:
+    return build_parser().parse_args(argv)
+
+
+@pytest.mark.parametrize(
+    ("argv", "wanted"),
+    [
+        (["go"], {"trim": True, "handoff": True}),
+        (["go", "-T", "-W"], {"trim": True, "handoff": True}),
+        (["go", "--no-trim", "--no-handoff"], {"trim": False, "handoff": False}),
+        (["go", "--window", "0"], {"trim": True, "handoff": True}),
+        (["go", "--window", "5", "--no-handoff"], {"trim": True, "handoff": False}),
+        (["run", "a:b"], {"trim": False}),
+        (["-T", "run", "a:b"], {"trim": True}),
+        (["once", "x", "-T"], {"trim": True}),
+    ],
+)
+def test_which_policies_switches_stand_for(argv: list[str], wanted: dict[str, Any]) -> None:
+    assert policies(parsed(*argv)) == wanted
+
+
+class Typed(io.StringIO):
+    """A standard input that says it is a terminal; its lines come through a pipe."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self._out, into = os.pipe()
+        os.write(into, data)
+        os.close(into)
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._out
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._out)
+        super().close()
+
+
+@pytest.mark.parametrize(
+    ("waking", "head"),
+    [
+        (False, "要做什么? 一句话就够,回车开始(Ctrl-C 退出)\n> "),
+        (True, "接着上次? 直接回车 = 接着做;也可以说点新的;/new = 重开一件事(Ctrl-C 退出)\n> "),
+    ],
+)
+def test_the_request_is_asked_for_at_a_terminal(
+    waking: bool, head: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Typed("""它说 "it's $HOME"  \nsecond\n""".encode()) as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert ask_for_prompt(waking=waking) == """它说 "it's $HOME\""""
+        assert os.read(stdin.fileno(), 100) == b"second\n"  # stays for the thread
+    assert capsys.readouterr().out == head
+
+
+def test_control_d_at_the_prompt_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Typed(b"") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        with pytest.raises(SystemExit, match="已取消"):
+            ask_for_prompt()
+
+
+def test_without_a_terminal_there_is_no_heading(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Typed(b"from a pipe\n") as stdin:
+        monkeypatch.setattr(stdin, "isatty", lambda: False)
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert ask_for_prompt() == "from a pipe"
+    assert capsys.readouterr().out == ""
+
+
+def test_new_at_the_prompt_archives_and_asks_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = place / ".flower" / "notes"
+    notes.mkdir(parents=True)
+    (notes / "需求.md").write_text(BRIEF, encoding="utf-8")
+    args = parsed("go", "--no-trim")
+    with Typed(b"/new\nanother matter\n") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        flow, runtime, request = go._starter(args)
+    runtime.close()
+    assert (request, args.new, flow.name) == ("another matter", True, "starter")
+    assert not (notes / "需求.md").exists()
+    assert len(list((notes / "archive").glob("*/需求.md"))) == 1
+    shown = capsys.readouterr().out
+    assert "接着上次?" in shown
+    assert "要做什么?" in shown
+    assert "<- 在" not in shown
+
+
+def test_the_wake_line_says_what_is_known(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notes = place / ".flower" / "notes"
+    notes.mkdir(parents=True)
+    (notes / "需求.md").write_text(BRIEF, encoding="utf-8")
+    (notes / "目标.md").write_text("## 目标\n质数\n\n## 判定清单\n- 一\n- 二\n", encoding="utf-8")
+    (place / "runs").mkdir()
+    lineage = {"workspace": str(place), "woke": 2, "steps": {"干活": "gone"}}
+    (place / "runs" / "lineage.json").write_text(json.dumps(lineage), encoding="utf-8")
+    _, runtime, request = go._starter(parsed("go", "--no-trim", "--clarify-only"))
+    runtime.close()
+    shown = "".join(capsys.readouterr().out.split())
+    assert request == ""
+    assert f"<-在{place}接上上次需求已确认·目标2条·第3次唤醒" in shown
+    assert "--clarify-only没有可做的事" in shown
+
+
+@pytest.mark.parametrize(("tokens", "size"), [(0, "0"), (999, "999"), (71_400, "71.4K"), (1_000_000, "1000.0K")])
+def test_sizes_for_the_wake_line(tokens: int, size: str) -> None:
+    assert go._size(tokens) == size
+
+
+def test_a_workflow_that_raises_is_told_in_one_line_and_with_verbose_as_it_is() -> None:
+    async def fails() -> Any:
+        raise LookupError("of their own")
+
+    with pytest.raises(SystemExit, match="出错了:LookupError: of their own"):
+        go._carried_out(fails(), verbose=False)
+    with pytest.raises(LookupError):
+        go._carried_out(fails(), verbose=True)
+
+
+def test_a_run_without_steps_ends_with_its_accounts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "empty.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
+    assert program(["run", "empty.py:main"]) == 0
+    assert capsys.readouterr().out == f"总花费 $0.0000 · 清单 {place / 'runs' / 'manifest.json'}\n"
+
+
+def test_nobody_to_answer_is_told_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = (
+        "from flower import HumanChannel, Workflow\ndef main():\n    return Workflow([], channel=HumanChannel({}))\n"
+    )
+    (place / "asks.py").write_text(source.format(""), encoding="utf-8")
+    (place / "alone.py").write_text(source.format("timeout_s=0"), encoding="utf-8")
+    assert program(["run", "asks.py:main"]) == 0
+    assert "! 标准输入不是终端,没人能回答提问。想让它自己判断就加 --timeout 0" in capsys.readouterr().out
+    assert program(["run", "alone.py:main"]) == 0
+    assert "标准输入不是终端" not in capsys.readouterr().out
+
+
+def test_a_plugin_folder_beside_the_flow_goes_with_it(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place / "plugin" / ".claude-plugin").mkdir(parents=True)
+    (place / "plugin" / ".claude-plugin" / "plugin.json").write_text('{"name": "p"}', encoding="utf-8")
+    (place / "flowp.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
+    seen: list[Any] = []
+
+    async def driven(flow: Workflow, runtime: Any, *, verbose: bool) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        seen.extend(runtime.plugin_dirs)
+        return {}
+
+    monkeypatch.setattr(go, "_driven", driven)
+    assert program(["run", "flowp.py:main"]) == 0
+    assert seen == [place / "plugin"]
+
+
+def test_a_folder_called_plugin_that_is_none_is_told(place: Path) -> None:
+    (place / "plugin").mkdir()
+    (place / "flowq.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
+    assert told("run", "flowq.py:main") == f"{place / 'plugin'} 不是插件目录:要有 .claude-plugin/plugin.json。"
+
+
+def test_a_window_makes_a_policy() -> None:
+    assert policies(parsed("go", "--window", "150000"))["handoff"] == HandoffPolicy(window=150_000)
+
+
+def test_verbose_begins_with_the_configuration_and_hides_the_credential(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret-0123456789")
+    told("-v", "once", "x", "--resume", "no-such-id")
+    shown = capsys.readouterr().out
+    assert "ANTHROPIC_API_KEY = sk-a***(共 24 位)" in shown
+    assert "secret" not in shown
