@@ -18,14 +18,11 @@ import anyio
 from claude_agent_sdk import (
     AssistantMessage,
     ClaudeSDKError,
-    HookContext,
-    HookMatcher,
     Message,
     ResultMessage,
     SystemMessage,
     UserMessage,
 )
-from claude_agent_sdk.types import SyncHookJSONOutput
 
 from flower.core.agent import HandoffPolicy
 from flower.core.events import Event, normalize
@@ -54,9 +51,6 @@ messages is silent too, for some minutes.
 
 _STOPPED = "hook_stopped"
 """The program's word for a turn that a hook ended."""
-
-_TURNS = 100
-"""Turns of the loop that a hook grants to the reader."""
 
 _NOTIFICATION = "task-notification"
 
@@ -400,55 +394,6 @@ def _is_of_the_session_file(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def brake(when: Callable[[], bool], words: str) -> HookMatcher:
-    """Return a hook that lets no tool begin while `when` says so.
-
-    A cut comes with the next message, and with a message that calls a tool the tool begins at once: a short one
-    would be over before the cut arrives. Having a hook for every call also means that, should this process be killed,
-    the program refuses the calls that come after (SDK facts 11).
-
-    Args:
-        words: told to the model for each call that is refused.
-    """
-
-    async def hold_back(_data: Any, _call: str | None, _context: HookContext) -> SyncHookJSONOutput:
-        if not when():
-            return {}
-        return {
-            "hookSpecificOutput": {
-                "hookEventName": "PreToolUse",
-                "permissionDecision": "deny",
-                "permissionDecisionReason": words,
-            }
-        }
-
-    return HookMatcher(hooks=[hold_back], on_failure="block")
-
-
-def halt(when: Callable[[], bool], fold: Fold, words: str) -> HookMatcher:
-    """Return a hook that ends the turn after the results of an answer's calls, while `when` says so.
-
-    Between these results and the next request to the model nothing is lost and nothing is paid for; a cut from outside
-    comes a moment later, when the request is under way.
-
-    Args:
-        words: what the program notes as the reason.
-    """
-
-    async def stop(data: Any, _call: str | None, _context: HookContext) -> SyncHookJSONOutput:
-        if data.get("agent_id"):
-            return {}
-        calls = {call.get("tool_use_id") for call in data.get("tool_calls") or []}
-        # The results have arrived, but the task that reads them may not have had its turn yet.
-        for _ in range(_TURNS):
-            if calls <= fold.answered:
-                break
-            await asyncio.sleep(0)
-        return {"continue_": False, "stopReason": words} if when() else {}
-
-    return HookMatcher(hooks=[stop])
 
 
 async def sheltered(conversation: Conversation) -> None:

@@ -60,11 +60,11 @@ def whitelist_guard(allowed: list[str] | None, *, role: str = _SOME_ROLE) -> Hoo
     named = words.some_role if role == _SOME_ROLE else role
 
     async def refuse(data: _Data) -> _Output:
-        if not _on_main_thread(data):
+        if not on_main_thread(data):
             return {}
-        return _denied(words.whitelist.format(role=named, tool=data.get("tool_name")))
+        return denied(words.whitelist.format(role=named, tool=data.get("tool_name")))
 
-    return _matcher("|".join(banned), refuse)
+    return hook_on("|".join(banned), refuse)
 
 
 def delegate_guard(*, tools: str = HANDS_ON, allow_glance: bool = False) -> HookMatcher:
@@ -90,7 +90,7 @@ def index_guard(workbench: Workbench) -> HookMatcher:
                 workbench.refresh()
         return {}
 
-    return _matcher("Write|Edit", refresh)
+    return hook_on("Write|Edit", refresh)
 
 
 def spill_guard(
@@ -104,7 +104,7 @@ def spill_guard(
     spill = _Spill(workbench=workbench, threshold=threshold, text=texts.current().hooks.spilled)
 
     async def shorten(data: _Data) -> _Output:
-        if main_only and not _on_main_thread(data):
+        if main_only and not on_main_thread(data):
             return {}
         output = data.get("tool_response")
         try:
@@ -115,7 +115,7 @@ def spill_guard(
             return {}
         return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": short}}
 
-    return _matcher(tools, shorten)
+    return hook_on(tools, shorten)
 
 
 def isolate_guard(agents: dict[str, AgentDefinition], *, on_inject: Any = None) -> HookMatcher:
@@ -151,7 +151,7 @@ def isolate_guard(agents: dict[str, AgentDefinition], *, on_inject: Any = None) 
         }
 
     # `Task` is another name of the tool: the program tells hooks `Agent` whatever the call says (a real test holds it).
-    return _matcher("Agent", inject)
+    return hook_on("Agent", inject)
 
 
 def isolated(agent: AgentDefinition, flag: bool = True) -> AgentDefinition:
@@ -249,19 +249,24 @@ def _delegate(tools: str, allow_glance: bool, artifacts: str) -> HookMatcher:
     words = texts.current().hooks
 
     async def refuse(data: _Data) -> _Output:
-        if not _on_main_thread(data):
+        if not on_main_thread(data):
             return {}
         tool = data.get("tool_name")
         glancing = allow_glance and tool == "Bash"
         if glancing and is_ephemeral(str(_input(data).get("command") or "")):
             return {}
         way = words.delegate.format(tool=tool, artifacts=artifacts)
-        return _denied(f"{way}\n{words.glance_only}" if glancing else way)
+        return denied(f"{way}\n{words.glance_only}" if glancing else way)
 
-    return _matcher(tools, refuse)
+    return hook_on(tools, refuse)
 
 
-def _matcher(tools: str, decide: Callable[[_Data], Awaitable[_Output]]) -> HookMatcher:
+def hook_on(tools: str | None, decide: Callable[[_Data], Awaitable[_Output]]) -> HookMatcher:
+    """Return a hook that fails closed, for the tools that a matcher names; None for all.
+
+    What has no opinion answers `{}`.
+    """
+
     async def hook(data: _Data, _tool_use_id: str | None, _context: Any) -> _Output:
         return await decide(data)
 
@@ -301,7 +306,8 @@ def _bare(name: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
 
 
-def _on_main_thread(data: _Data) -> bool:
+def on_main_thread(data: _Data) -> bool:
+    """Whether a hook was called for the main thread: only calls of subagents name an agent."""
     return not data.get("agent_id")
 
 
@@ -311,7 +317,8 @@ def _input(data: _Data) -> Mapping[str, Any]:
     return given if isinstance(given, Mapping) else {}
 
 
-def _denied(reason: str) -> _Output:
+def denied(reason: str) -> _Output:
+    """Return the answer that refuses a call and tells the model why."""
     return {
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",

@@ -21,14 +21,16 @@ from flower import texts
 from flower.core import attempt, next_move, succession
 from flower.core.agent import AgentSpec, HandoffPolicy, Options
 from flower.core.books import Books, StepResult
+from flower.core.brakes import Hooks, brake, halt
 from flower.core.calibration import remember_overflow
 from flower.core.events import Event
+from flower.core.guard import merge_hooks
 from flower.core.handoff import Handoff, degraded
 from flower.core.level import Level
 from flower.core.next_move import End, Ending, Finish, GoOn, HandOff, Retry
 from flower.core.notices import Notices
 from flower.core.openings import Openings
-from flower.core.outfit import Hooks, Outfit, Turn
+from flower.core.outfit import Outfit, Turn
 from flower.core.resilience import Resilience, classify
 from flower.core.steering import OnlyEnds, Steering, Steers
 from flower.core.unbooked import Entry, Spent, Unbooked
@@ -239,7 +241,7 @@ class StepRun:
             turn,
             level=Level(HandoffPolicy(enabled=False, window=0)),
             steering=OnlyEnds(self.steering),
-            hooks=lambda _fold: {"PreToolUse": [attempt.brake(lambda: True, self.words.handoff_no_tools)]},
+            hooks=lambda _fold: brake(lambda: True, self.words.handoff_no_tools, lookers=True),
             tell=_nobody,
             done=self._pay,
         )
@@ -332,12 +334,10 @@ class StepRun:
 
     def _hooks(self, fold: attempt.Fold) -> Hooks:
         """No call begins once people want a cut, and no request is sent once it or a handover is due."""
-        return {
-            "PreToolUse": [attempt.brake(lambda: self.steering.wanted, self.words.held_back)],
-            "PostToolBatch": [
-                attempt.halt(lambda: self.steering.wanted or self.level.due, fold, self.words.held_back),
-            ],
-        }
+        return merge_hooks(
+            brake(lambda: self.steering.wanted, self.words.held_back),
+            halt(lambda: self.steering.wanted or self.level.due, fold.answered, self.words.held_back),
+        )
 
     def _pay(self, fold: attempt.Fold) -> None:
         self.result.cost_usd += fold.cost_usd

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,8 @@ from claude_agent_sdk import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flower.core.attempt import Fold, brake
+from flower.core.attempt import Fold
+from flower.core.brakes import brake, halt
 from flower.core.next_move import INTERRUPTED, Ending
 from flower.core.steering import Steering
 
@@ -231,7 +233,7 @@ def test_a_cut_freezes_what_was_said_but_not_what_it_cost(before: list[Any], aft
 @pytest.mark.case("SS-3")
 async def test_no_tool_begins_once_people_want_a_cut(ask: Callable[[Steering], object], held: bool) -> None:
     steering = Steering()
-    matcher = brake(lambda: steering.wanted, "interrupted")
+    (matcher,) = brake(lambda: steering.wanted, "interrupted")["PreToolUse"]
     ask(steering)
     (hook,) = matcher.hooks
     anything: Any = {}
@@ -242,6 +244,33 @@ async def test_no_tool_begins_once_people_want_a_cut(ask: Callable[[Steering], o
         "permissionDecisionReason": "interrupted",
     }
     assert output == ({"hookSpecificOutput": denied} if held else {})
+
+
+@pytest.mark.parametrize(
+    ("tool", "held"),
+    [
+        *(("Bash", True), ("Write", True), ("Agent", True), ("mcp__human__inbox", True), ("NotebookRead", True)),
+        *(("Read", False), ("Glob", False), ("Grep", False), ("TodoWrite", False)),
+    ],
+)
+def test_what_only_looks_is_not_held_back(tool: str, held: bool) -> None:
+    (matcher,) = brake(lambda: True, "x")["PreToolUse"]
+    assert matcher.matcher is not None
+    assert bool(re.search(matcher.matcher, tool)) is held
+    (strict,) = brake(lambda: True, "x", lookers=True)["PreToolUse"]
+    assert strict.matcher is None
+
+
+async def test_a_turn_is_ended_behind_the_results_that_were_read() -> None:
+    answered: set[str] = set()
+    (matcher,) = halt(lambda: "t1" in answered, answered, "why")["PostToolBatch"]
+    (hook,) = matcher.hooks
+    batch: Any = {"tool_calls": [{"tool_use_id": "t1"}]}
+    asyncio.get_running_loop().call_soon(answered.add, "t1")
+    assert await hook(batch, None, {"signal": None}) == {"continue_": False, "stopReason": "why"}
+    assert await hook({**batch, "agent_id": "a"}, None, {"signal": None}) == {}
+    nothing: Any = {"tool_calls": None}
+    assert await hook(nothing, None, {"signal": None}) == {"continue_": False, "stopReason": "why"}
 
 
 # -- steering -----------------------------------------------------------------------------------------------------
