@@ -44,6 +44,7 @@ _STATUS_EVERY = timedelta(seconds=60)
 _SLOW_RETRY_S = 5
 """A retry that waits less is over before a person has read of it."""
 
+_HEADING = re.compile(r"^#{1,6} +(?P<text>\S.*)$", re.MULTILINE)
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)、])\s+|\s+|>\s+")
 
 
@@ -194,7 +195,7 @@ def _text(page: _Page) -> None:
     _begin(page)
     margin = page.margin
     prose = _prose(text, page.words)
-    page.rows += _wrapped(prose, page.columns, f"{margin}* ", f"{margin}  ")
+    page.rows += _wrapped(_HEADING.sub(_raised, prose), page.columns, f"{margin}* ", f"{margin}  ")
 
 
 def _thinking(page: _Page) -> None:
@@ -507,6 +508,11 @@ _KINDS: dict[str, Callable[[_Page], None]] = {
 def _prose(text: str, words: TerminalTexts) -> str:
     over = len(text) - _MOST_PROSE
     return clean(text if over <= 0 else f"{text[:_MOST_PROSE]}\n{words.left_out.format(count=over)}")
+
+
+def _raised(heading: re.Match[str]) -> str:
+    """A heading without its marks."""
+    return _painted(plain(heading["text"]), BOLD)
 
 
 def _wrapped(text: str, columns: int, head: str, rest: str) -> Iterator[str]:

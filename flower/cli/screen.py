@@ -40,8 +40,8 @@ _READER_GONE = (errno.EPIPE, errno.EIO, errno.ENXIO, errno.EBADF)
 _ERASE = "\r\x1b[J"
 _LINE_UP = "\x1b[A"
 _PASTE_ON, _PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
-_INPUT_SHARE = 3
-"""What is typed has at least a third of the line before what stands in front of it is shortened further."""
+_MARK = "> "
+"""Says that one may type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,9 +218,9 @@ def _input_line(prompt: _Prompt, room: int) -> tuple[str, str]:
     """Return what stands left and right of the cursor, together at most `room` columns wide."""
     label = clean(prompt.text).replace("\n", " ")
     left, right = (_typed(part) for part in (prompt.buffer[: prompt.cursor], prompt.buffer[prompt.cursor :]))
-    typed, least = width(left + right), room // _INPUT_SHARE
-    if width(label) + typed > room:
-        label = _short(label, room - (least if typed <= least else room - least) if typed else room)
+    if width(label) + width(left + right) > room:
+        # Half a sentence helps nobody: once somebody types, the mark is enough.
+        label = _MARK if left or right else _short(label, room)
     return _window(label, left, right, room - width(label))
 
 
@@ -237,7 +237,7 @@ def _short(label: str, room: int) -> str:
     """Cut a label, but keep the mark at its end that says that one may type."""
     if width(label) <= room:
         return label
-    mark = " > " if plain(label).endswith(" > ") else " "
+    mark = f" {_MARK}" if plain(label).endswith(f" {_MARK}") else " "
     return cut(label, max(0, room - len(mark))) + mark
 
 

@@ -452,3 +452,11 @@ def test_render_writes_to_its_screen_and_the_short_form_to_standard_output(capsy
     render(Event("prompt", "go on", payload=dict(MAIN)))
     render(Event("prompt", "go on", payload=dict(MAIN)), verbose=True)
     assert capsys.readouterr().out.splitlines()[-1] == "<- go on"
+
+
+def test_a_heading_of_prose_stands_out_without_its_marks(watcher: Watcher) -> None:
+    said = "## Goal\nIt counts.\n#no heading\n### \x1b[31mRed"
+    assert watcher.sees("text", said) == ["* Goal", "  It counts.", "  #no heading", "  Red"]
+    shown = watcher.coloured("text", said)
+    assert [row for row in shown if "\x1b[1m" in row] == [row for row in shown if "Goal" in row or "Red" in row]
+    assert not any("[31m" in row for row in shown)
