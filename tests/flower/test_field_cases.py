@@ -18,9 +18,7 @@ from flower.workflow.base import Step, Workflow
 from tests.fakes.client import Item, Own, Until, init, say
 from tests.fakes.people import Heard, asked
 from tests.fakes.runtime import LastingRuntime, Said
-from tests.flower.catalogue.scene import SPEC, Make, call, lost, make
-
-__all__ = ["make"]
+from tests.flower.scene import SPEC, Make, call, lost
 
 DAY = 24 * 3600.0
 WAIT = 5.0

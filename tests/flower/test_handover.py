@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from claude_agent_sdk import ToolResultBlock, UserMessage
@@ -14,31 +13,18 @@ from flower.core.events import Event
 from flower.core.runtime import Runtime
 from flower.core.workbench import Workbench
 from tests.fakes.client import Item, Own, ScriptedClient, ScriptedRuntime, Until, init, say
-from tests.flower.test_runtime import Calm
+from tests.flower.scene import Make
 
 SPEC = AgentSpec(name="work", instructions="do it")
 POLICY = HandoffPolicy(window=200_000)
 DOCUMENT = "## 现在在做什么\nA\n## 已经定下的\nB\n## 走不通的路\nC\n## 下一步\nD\n## 现场\nE"
 
 
-class Make(Protocol):
-    def __call__(self, *scripts: Sequence[Item], **kw: Any) -> ScriptedRuntime: ...
-
-
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    for name in ("ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "FLOWER_ENV", "FLOWER_WINDOW"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
-    monkeypatch.setenv("HOME", str(tmp_path))
+def make(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """The usual runtimes, with a small window."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.chdir(tmp_path)
-
-    def make(*scripts: Sequence[Item], **kw: Any) -> ScriptedRuntime:
-        places = {"workspace": tmp_path / "ws", "run_dir": tmp_path / "run", "resilience": Calm(), "handoff": POLICY}
-        return ScriptedRuntime(*scripts, **{**places, **kw})
-
-    return make
+    return lambda *scripts, **kw: make(*scripts, **{"handoff": POLICY, **kw})
 
 
 def at(tokens: int, text: str = "working", **kw: Any) -> Any:

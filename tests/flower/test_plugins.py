@@ -10,10 +10,8 @@ import pytest
 from flower.core.plugins import beside, checked
 from flower.testing import RecordingSink
 from tests.fakes.client import Own, init
-from tests.flower.test_runtime import SPEC, Make, make
+from tests.flower.scene import SPEC, Make
 from tests.sdk.stage import spec, stage
-
-assert make
 
 
 def plugin(folder: Path, name: str = "notes") -> Path:

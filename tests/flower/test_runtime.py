@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
-from claude_agent_sdk import AssistantMessage, ProcessError, TextBlock, ToolUseBlock
+from claude_agent_sdk import ProcessError
 
 from flower import texts
 from flower.core.agent import AgentSpec
@@ -23,7 +22,8 @@ from flower.core.workbench import Workbench
 from flower.stores.sqlite import SessionFileError
 from flower.stores.trim import EphemeralPolicy, TrimPolicy
 from flower.texts import running
-from tests.fakes.client import Item, Own, ScriptedRuntime, Until, init, say
+from tests.fakes.client import Item, Own, Until, init, say
+from tests.flower.scene import SPEC, Calm, Make, call, lost, rows, told
 
 WAIT = 5.0
 NOTE = running.ZH.interrupt_note
@@ -31,25 +31,8 @@ WITH_WORDS = "人打断了你,他说:\n\n{words}\n\n按这个调整,然后接着
 PLAIN = f"人打断了你一下,没有别的要求,现在继续。\n\n{NOTE}"
 RESUME = "上一轮在中途被打断,没有跑完。检查一下工作台里已经落盘的东西,从中断处接着做,不要重头来过。"
 
-SPEC = AgentSpec(name="coder", instructions="do it", allowed_tools=["Bash", "Write", "Edit", "NotebookEdit"])
-
 OK: list[Item] = [init(), Own()]
 ODD: list[Item] = [init(), ValueError("odd")]
-
-
-@dataclass
-class Calm(Resilience):
-    """Never waits. `online`: what the network is."""
-
-    online: bool = True
-
-    async def wait_online(self, notify: Callable[[str], object] | None = None) -> bool:
-        if not self.online and notify is not None:
-            notify("host:443 不可达,等待恢复(最多 60 分钟)")
-        return self.online
-
-    def delay_for(self, attempt: int) -> float:
-        return 0.0
 
 
 @dataclass
@@ -59,42 +42,6 @@ class Away(Resilience):
     async def wait_online(self, notify: Callable[[str], object] | None = None) -> bool:
         await asyncio.Event().wait()
         return False
-
-
-class Make(Protocol):
-    def __call__(self, *scripts: Sequence[Item], **kw: Any) -> ScriptedRuntime: ...
-
-
-@pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    for name in ("ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "FLOWER_ENV", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-
-    def make(*scripts: Sequence[Item], **kw: Any) -> ScriptedRuntime:
-        places = {"workspace": tmp_path / "ws", "run_dir": tmp_path / "run", "resilience": Calm()}
-        return ScriptedRuntime(*scripts, **{**places, **kw})
-
-    return make
-
-
-def lost(text: str = "API Error: ECONNRESET") -> AssistantMessage:
-    return AssistantMessage(content=[TextBlock(text)], model="<synthetic>")
-
-
-def call(name: str = "Bash", call_id: str = "t1", **kw: Any) -> AssistantMessage:
-    return AssistantMessage(content=[ToolUseBlock(call_id, name, {})], model="m", **kw)
-
-
-def rows(runtime: Runtime) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(runtime.manifest_path.read_text(encoding="utf-8"))
-    return found
-
-
-def told(events: list[Event], kind: str) -> list[str]:
-    return [event.text for event in events if event.kind == kind]
 
 
 # -- being made ---------------------------------------------------------------------------------------------------

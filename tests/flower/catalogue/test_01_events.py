@@ -45,7 +45,7 @@ from flower.workflow.base import Step, Workflow
 from flower.workflow.goal import goal_step
 from tests.fakes.client import Own, Until, init, say
 from tests.fakes.runtime import FakeRuntime
-from tests.flower.catalogue.scene import Make, lost
+from tests.flower.scene import Make, lost
 
 
 @dataclass

@@ -22,7 +22,7 @@ from flower.workflow.goal import goal_step
 from tests.fakes.client import Item, Own, Until, init, say
 from tests.fakes.people import Heard
 from tests.fakes.runtime import FakeRuntime, Said
-from tests.flower.catalogue.scene import SPEC, Calm, Make, call, lost, rows, windowed
+from tests.flower.scene import SPEC, Calm, Make, call, lost, rows, windowed
 
 
 def step(name: str = "a", **kw: Any) -> Step:

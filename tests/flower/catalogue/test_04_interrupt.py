@@ -20,7 +20,7 @@ from flower.core.next_move import Ending, Finish, GoOn, after
 from flower.core.resilience import classify
 from flower.core.runtime import Runtime
 from tests.fakes.client import Item, Own, Until, init, say
-from tests.flower.catalogue.scene import SPEC, Calm, Make, call, rows, told, windowed
+from tests.flower.scene import SPEC, Calm, Make, call, rows, told, windowed
 
 WAIT = 5.0
 NOTE = Runtime.INTERRUPT_NOTE

@@ -21,7 +21,7 @@ from flower.core.manifest import merged
 from flower.core.resilience import Resilience
 from flower.core.runtime import Runtime
 from tests.fakes.client import Item, Own, Until, init, say
-from tests.flower.catalogue.scene import SPEC, Calm, Make, call, lost, rows, told
+from tests.flower.scene import SPEC, Calm, Make, call, lost, rows, told
 
 RESUME = "上一轮在中途被打断,没有跑完。检查一下工作台里已经落盘的东西,从中断处接着做,不要重头来过。"
 

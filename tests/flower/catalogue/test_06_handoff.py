@@ -28,7 +28,7 @@ from flower.core.events import Event
 from flower.core.runtime import Runtime, StepResult
 from flower.core.workbench import Workbench
 from tests.fakes.client import Item, Own, ScriptedRuntime, Until, init, say
-from tests.flower.catalogue.scene import SPEC, Calm, Make, lost, rows, told, windowed
+from tests.flower.scene import SPEC, Calm, Make, lost, rows, told, windowed
 
 WAIT = 5.0
 TASK = "THE ORIGINAL TASK, sent once"

@@ -28,7 +28,7 @@ from flower.workflow.starter import starter_flow, wake_state
 from tests.fakes.client import Own, init, say
 from tests.fakes.runtime import LastingRuntime, Said
 from tests.fakes.starter import ACHIEVED, NOT_YET, WHOLE, files, flow, notes, runtime, workspace
-from tests.flower.catalogue.scene import SPEC, Make
+from tests.flower.scene import SPEC, Make
 
 __all__ = ["workspace"]
 

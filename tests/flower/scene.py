@@ -1,4 +1,4 @@
-"""What the groups of the catalogue share: runtimes over a scripted client, and ways to read what they left."""
+"""What the tests of runtimes share: runtimes over a scripted client, and ways to read what they left."""
 
 from __future__ import annotations
 
