@@ -254,7 +254,8 @@ class HumanChannel:
         if path is None or not said:
             return False
         named = self._words.amend_label if label == AMENDED else label
-        entry = f"\n## {named}({time.strftime('%H:%M:%S')})\n{said}\n"
+        heading = self._words.amend_heading.format(label=named, time=time.strftime("%H:%M:%S"))
+        entry = f"\n{heading}\n{said}\n"
         return self._append(path, f"{self._words.amend_head}\n", entry)
 
     def pending_mail(self) -> list[Mail]:
@@ -436,7 +437,7 @@ def _options(given: object) -> list[str]:
 def _entry(ask: Ask, options: str) -> str:
     lines = [f"- **Q**({ask.id}) {_indented(ask.question)}"]
     if ask.options:
-        lines.append(f"  - {options}:{' / '.join(ask.options)}")
+        lines.append(f"  - {options.format(options=' / '.join(ask.options))}")
     lines.append(f"  - **A**[{ask.state}] {_indented(ask.answer)}")
     return "\n".join(lines) + "\n"
 

@@ -32,9 +32,12 @@ class HumanTexts:
     log_head: str
     log_note: str
     log_options: str
+    """Placeholder: options."""
     log_said: str
     amend_head: str
     amend_label: str
+    amend_heading: str
+    """Placeholders: label, time."""
 
 
 ZH = HumanTexts(
@@ -58,10 +61,11 @@ ZH = HumanTexts(
     mail_not_kept="注意:这些话没有落盘。后面的步骤读不到,要你自己把它们带过步骤的边界。",
     log_head="# 需求问答记录",
     log_note="> 自动追加,不进任何上下文,只是留个记录。",
-    log_options="选项",
+    log_options="选项:{options}",
     log_said="人主动说",
     amend_head="# 运行中的补充",
     amend_label="运行中补充",
+    amend_heading="## {label}({time})",
 )
 
 EN = HumanTexts(
@@ -98,8 +102,9 @@ EN = HumanTexts(
     ),
     log_head="# Questions and answers",
     log_note="> Appended automatically; enters no context, it is a record only.",
-    log_options="Options",
+    log_options="Options: {options}",
     log_said="The human said",
     amend_head="# Added during the run",
     amend_label="Added during the run",
+    amend_heading="## {label} ({time})",
 )

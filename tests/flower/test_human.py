@@ -255,7 +255,7 @@ async def test_in_english_the_record_and_the_amendments_are_english(tmp_path: Pa
         channel = HumanChannel(timeout_s=0, log_path=tmp_path / "qa.md", amend_path=tmp_path / "brief.md")
     await channel.ask("A?", ["x", "y"])
     channel.send("more")
-    assert "- **Q**(q1) A?\n  - Options:x / y\n" in (tmp_path / "qa.md").read_text(encoding="utf-8")
+    assert "- **Q**(q1) A?\n  - Options: x / y\n" in (tmp_path / "qa.md").read_text(encoding="utf-8")
     assert (tmp_path / "brief.md").read_text(encoding="utf-8").startswith("# Added during the run\n\n## Added during")
 
 

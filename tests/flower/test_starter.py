@@ -287,7 +287,7 @@ async def test_words_at_waking_are_english_too(workspace: Path) -> None:
     rt = runtime(workspace, GOAL_EN.replace("run a, see b", "colours"), "more", ACHIEVED_EN)
     await flow(workspace, "with colours", lang="en").run(rt)
     assert rt.steps == ["Goal", "Work", "Work·verdict#1"]
-    assert "## Added when woken(" in (notes(workspace) / "brief.md").read_text(encoding="utf-8")
+    assert "## Added when woken (" in (notes(workspace) / "brief.md").read_text(encoding="utf-8")
     assert rt.calls[1].prompt.startswith("Carry on where you left off. The person now says:\n\nwith colours")
     assert "- colours" in rt.calls[1].prompt
 
