@@ -61,7 +61,8 @@ def keep_in_sight(page: Page) -> None:
 
 def _outcome(page: Page) -> None:
     state, ask, outcome = page.state, str(page.payload.get("id", "")), page.payload.get("state")
-    waited = state.questions.pop(ask, None) is not None
+    question = state.questions.pop(ask, None)
+    waited = question is not None
     icon, text, colour = {
         "answered": ("+", string(page.payload.get("answer")), GREEN),
         "timeout": ("!", page.words.nobody, YELLOW),
@@ -73,6 +74,10 @@ def _outcome(page: Page) -> None:
         page.gap()
         page.block("?", page.ev.text, YELLOW)
     page.block(icon, text, colour)
+    options = listed(question.payload.get("options")) if question is not None else []
+    if outcome == "answered" and options and text not in options and text.isdecimal():
+        # Said although it is allowed: who types a number means an option, and may have missed it.
+        page.row(" ", page.words.no_option.format(number=text, count=len(options)), YELLOW)
     if waited and state.last != ask:
         page.row(" ", page.words.asked.format(question=one_line(page.ev.text[:_MOST_SUMMARY])), DIM)
     state.last = "outcome"
@@ -85,4 +90,5 @@ def _mail(page: Page) -> None:
     else:
         kept = words.kept if page.payload.get("amended") else words.not_kept
         page.block("+", words.received.format(kept=kept), GREEN)
+        page.row(" ", one_line(page.ev.text[:_MOST_SUMMARY]), DIM)
     page.state.last = "mail"

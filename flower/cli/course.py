@@ -97,7 +97,8 @@ def result(page: Page) -> None:
     state.questions = {}
     if finite(cost):
         state.cost += cost
-    if page.payload.get("is_error"):
+    # A turn that was cut is no failure, and whoever wanted that was told.
+    if page.payload.get("is_error") and not page.payload.get("cut"):
         how = "" if page.ev.text in ("", "success") else f" ({page.ev.text})"
         page.block("x", page.words.failed.format(how=how), RED)
     page.status()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+import shlex
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 from flower import texts
 from flower.cli.aside import asides
 from flower.cli.farewell import bequeath
+from flower.cli.interrupts import Interrupts
 from flower.cli.loading import TargetError, load_workflow
 from flower.cli.places import look_over, shown, usable
 from flower.cli.render import Render
@@ -56,7 +58,8 @@ def go(args: argparse.Namespace) -> int:
     with usable(workspace=args.workspace, run_dir=args.run_dir):
         flow, runtime, request = _starter(args)
     after = None if args.clarify_only else lambda _ctx: bequeath(runtime, request)
-    return _finished(runtime, _driven(flow, runtime, verbose=args.verbose, after=after), verbose=args.verbose)
+    work = _driven(flow, runtime, verbose=args.verbose, after=after)
+    return _finished(runtime, work, verbose=args.verbose, again=_command(args))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -73,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as err:
         runtime.close()
         raise SystemExit(str(err)) from None
-    return _finished(runtime, _driven(flow, runtime, verbose=args.verbose), verbose=args.verbose)
+    work = _driven(flow, runtime, verbose=args.verbose)
+    return _finished(runtime, work, verbose=args.verbose, again=_command(args, "run", args.target))
 
 
 def once(args: argparse.Namespace) -> int:
@@ -183,6 +187,16 @@ def _begin(args: argparse.Namespace) -> None:
             standard().write(f"  {key} = {value}")
 
 
+def _command(args: argparse.Namespace, *words: str) -> str:
+    """The command that goes on with this run in this directory."""
+    places = (
+        (flag, given)
+        for flag, given, usual in (("-w", args.workspace, "."), ("-r", args.run_dir, "runs"))
+        if given != usual
+    )
+    return shlex.join(["flower", *words, *(word for place in places for word in place)])
+
+
 def _starter(args: argparse.Namespace) -> tuple[Workflow, Runtime, str]:
     """Build the flow of `go` and its runtime; also returns the request."""
     said = texts.current().commands
@@ -253,9 +267,11 @@ def _size(tokens: int) -> str:
 async def _driven(flow: Workflow, runtime: Runtime, *, verbose: bool, after: After | None = None) -> Ctx:
     """Run the workflow with everything that a person can do meanwhile."""
     show, recent, requested = Render(verbose), Recent(), threading.Event()
+    interrupts = Interrupts(runtime.interrupt)
 
     def sink(event: Event) -> None:
         recent.add(event)
+        interrupts.see(event)
         show(event)
 
     _warn_if_nobody(flow.channel)
@@ -263,8 +279,9 @@ async def _driven(flow: Workflow, runtime: Runtime, *, verbose: bool, after: Aft
         reader = Reader(
             flow.channel,
             on_aside=questions.ask,
-            on_interrupt=runtime.interrupt,
+            on_interrupt=interrupts,
             requested=requested,
+            on_end=lambda: _leave_alone(flow.channel),
             screen=show.screen,
             # What goes into a file or a pipe shows nobody what is typed.
             line=show.screen if sys.stdout.isatty() else Screen(sys.stderr),
@@ -283,13 +300,30 @@ def _warn_if_nobody(channel: HumanChannel | None) -> None:
         standard().say(texts.current().commands.not_a_terminal)
 
 
-def _finished(runtime: Runtime, work: Coroutine[Any, Any, Ctx], *, verbose: bool) -> int:
-    """Carry the run out, close its books, and say how it ended."""
-    said, screen = texts.current().commands, standard()
+def _leave_alone(channel: HumanChannel | None) -> None:
+    """Have nobody asked any more: the input is closed, and each question would wait its whole time for nobody."""
+    if channel is None or (channel.timeout_s is not None and channel.timeout_s <= 0):
+        return
+    channel.timeout_s = 0.0
+    standard().say(texts.current().commands.nobody_left)
+
+
+def _finished(runtime: Runtime, work: Coroutine[Any, Any, Ctx], *, verbose: bool, again: str) -> int:
+    """Carry the run out, close its books, and say how it ended.
+
+    Args:
+        again: the command that goes on with this run.
+    """
+    said, screen, quits = texts.current().commands, standard(), False
     try:
         ctx = _carried_out(work, verbose=verbose)
+    except KeyboardInterrupt:
+        quits = True
+        raise
     finally:
         runtime.close()
+        if quits:
+            screen.say(said.goes_on.format(command=again))
         screen.say(said.total.format(cost=runtime.total_cost(), path=runtime.manifest_path))
     step = ctx.get("_failed_at")
     if step is None:
@@ -298,7 +332,7 @@ def _finished(runtime: Runtime, work: Coroutine[Any, Any, Ctx], *, verbose: bool
     reason = str(ctx.get("_aborted") or _reason(result))
     if reason:
         screen.say(said.why.format(reason=reason))
-    if credentials_refused([reason, *_errors(result)]) and is_terminal() and run_setup():
+    if credentials_refused([reason, *_errors(result)]) and is_terminal() and _set_up_again():
         screen.say(said.again)
     raise SystemExit(said.stopped_at.format(step=step))
 

@@ -49,6 +49,7 @@ class _Prompt:
     text: str
     buffer: str
     cursor: int
+    short: str
 
 
 class Screen:
@@ -89,10 +90,15 @@ class Screen:
         """Write prose: cleaned, and wrapped to the width; `rest` stands before every line but the first."""
         self._put(wrap("\n".join(_lines(text)), self.width, rest=rest))
 
-    def prompt(self, text: str, buffer: str = "", cursor: int = 0) -> None:
-        """Show `text` and what is typed behind it, below the newest output; `cursor` counts characters of `buffer`."""
+    def prompt(self, text: str, buffer: str = "", cursor: int = 0, *, short: str = _MARK) -> None:
+        """Show `text` and what is typed behind it, below the newest output.
+
+        Args:
+            cursor: where it stands, in characters of `buffer`.
+            short: instead of `text`, where that does not fit beside what is typed.
+        """
         with self._lock:
-            self._prompt = _Prompt(text=text, buffer=buffer, cursor=max(0, min(cursor, len(buffer))))
+            self._prompt = _Prompt(text=text, buffer=buffer, cursor=max(0, min(cursor, len(buffer))), short=short)
             if self._live():
                 self._send(self._erase() + self._draw())
 
@@ -219,8 +225,8 @@ def _input_line(prompt: _Prompt, room: int) -> tuple[str, str]:
     label = clean(prompt.text).replace("\n", " ")
     left, right = (_typed(part) for part in (prompt.buffer[: prompt.cursor], prompt.buffer[prompt.cursor :]))
     if width(label) + width(left + right) > room:
-        # Half a sentence helps nobody: once somebody types, the mark is enough.
-        label = _MARK if left or right else _short(label, room)
+        # Once somebody types, one word for what Enter will do helps more than half a sentence.
+        label = clean(prompt.short).replace("\n", " ") if left or right else _short(label, room)
     return _window(label, left, right, room - width(label))
 
 

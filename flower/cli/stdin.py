@@ -22,6 +22,9 @@ from flower.cli.terminal import INTERRUPT, Keys, input_fd, knows_keys
 
 THREAD = "flower-stdin"
 POLL_SECONDS = 0.2
+HEARD_SECONDS = 1.0
+"""How long the main thread may take to hear Ctrl-C before the keys behind it count as if it had not been pressed."""
+
 _CHUNK = 4096
 
 
@@ -57,6 +60,11 @@ class Aside:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Help:
+    """A question mark alone: what one can do here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     ask: str
     text: str
@@ -67,7 +75,7 @@ class Mail:
     text: str
 
 
-Meaning = Interrupt | Decline | Aside | Answer | Mail
+Meaning = Interrupt | Decline | Aside | Help | Answer | Mail
 
 
 def meaning(line: str, *, interrupting: bool, pending: Sequence[Question]) -> Meaning | None:
@@ -84,7 +92,7 @@ def meaning(line: str, *, interrupting: bool, pending: Sequence[Question]) -> Me
         return Decline(ask=pending[0].id) if pending else None
     if said[0] in "?？":  # both widths: a missed one would put a side question into the brief (D8)
         question = said[1:].strip()
-        return Aside(question=question) if question else None
+        return Aside(question=question) if question else Help()
     if pending:
         return Answer(ask=pending[0].id, text=_chosen(said, pending[0].options))
     return Mail(text=said)
@@ -124,8 +132,11 @@ class Reader:
     Args:
         channel: None where the workflow has none.
         on_aside: takes a side question.
-        on_interrupt: takes the words of an interrupt, which may be empty.
-        requested: set when a person has asked for an interrupt; cleared when the words are there.
+        on_interrupt: takes the words of an interrupt, which may be empty; True says that the questions that wait are
+            withdrawn with the turn.
+        requested: set when a person has asked for an interrupt; cleared when the words are there. What was half
+            typed is put aside for so long.
+        on_end: called when the input ends, after the questions that wait were declined.
         line: where the input line is drawn, if not on `screen`.
         on_terminal: keys and an input line; else whole lines. None looks at standard input and at TERM.
     """
@@ -137,6 +148,7 @@ class Reader:
         on_aside: Callable[[str], Any] | None = None,
         on_interrupt: Callable[[str], Any] | None = None,
         requested: threading.Event | None = None,
+        on_end: Callable[[], Any] | None = None,
         screen: Screen | None = None,
         line: Screen | None = None,
         fd: int | None = None,
@@ -144,6 +156,7 @@ class Reader:
     ) -> None:
         self.stop = threading.Event()
         self._channel, self._on_aside, self._on_interrupt = channel, on_aside, on_interrupt
+        self._on_end = on_end
         self._requested = requested or threading.Event()
         self._screen = screen or standard()
         self._line = line or self._screen
@@ -151,6 +164,8 @@ class Reader:
         self._on_terminal = knows_keys() if on_terminal is None else on_terminal
         self.keys = Keys(self._fd if self._on_terminal else None)
         self._lines: LineEditor | Lines = LineEditor() if self._on_terminal else Lines()
+        self._half: tuple[str, int] | None = None
+        """What was typed when an interrupt was asked for, and the cursor in it: no part of what is said now."""
         self._shown: object = None
         self._thread = threading.Thread(target=self._work, name=THREAD, daemon=True)
 
@@ -180,6 +195,7 @@ class Reader:
     def _work(self) -> None:
         try:
             while not self.stop.is_set():
+                self._put_aside()
                 self._show()
                 data = self._read()
                 if data is not None and not self._heard(data):
@@ -214,13 +230,30 @@ class Reader:
         if not self._feed(first):
             return False
         for more in others:
-            # To the main thread: another one would not wake the loop.
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-            if not self._feed(more):
+            self._press_interrupt()
+            if self.stop.is_set() or not self._feed(more):
                 return False
         return True
 
+    def _press_interrupt(self) -> None:
+        """Pass Ctrl-C on, and wait until it was heard: the keys behind it must not answer a question instead."""
+        heard = self.stop if self._requested.is_set() else self._requested
+        # To the main thread: another one would not wake the loop.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        heard.wait(HEARD_SECONDS)
+
+    def _put_aside(self) -> None:
+        """Put what is half typed aside while a person says why they interrupt."""
+        if self._half is None and self._requested.is_set() and isinstance(self._lines, LineEditor):
+            self._half = self._lines.buf, self._lines.pos
+            self._lines.buf, self._lines.pos = "", 0
+
+    def _give_back(self) -> None:
+        if self._half is not None:
+            (self._lines.buf, self._lines.pos), self._half = self._half, None
+
     def _feed(self, data: bytes) -> bool:
+        self._put_aside()
         line = self._lines.feed(data)
         while line is not None:
             if not line:
@@ -237,6 +270,8 @@ class Reader:
         if self._channel is not None:
             for ask in self._channel.pending():
                 self._channel.decline(ask.id, texts.current().commands.input_closed)
+        if self._on_end is not None:
+            self._on_end()
         return False
 
     def _act(self, line: str) -> None:
@@ -254,10 +289,13 @@ class Reader:
         match meant:
             case Interrupt(words=words):
                 self._requested.clear()
+                self._give_back()
                 self._interrupt(words)
             case Aside(question=question):
                 if self._on_aside is not None:
                     self._on_aside(question)
+            case Help():
+                self._screen.say(texts.current().commands.keys)
             case Decline(ask=ask) if channel is not None:
                 channel.decline(ask)
             case Answer(ask=ask, text=text) if channel is not None:
@@ -271,11 +309,11 @@ class Reader:
 
     def _interrupt(self, words: str) -> None:
         said = texts.current().commands
-        if self._on_interrupt is not None:
-            self._on_interrupt(words)
+        count = len(self._channel.pending()) if self._channel is not None else 0
+        withdrawn = self._on_interrupt is not None and self._on_interrupt(words) is True
         self._screen.say(said.interrupted)
-        if self._channel is not None and (count := len(self._channel.pending())):
-            self._screen.write(said.still_asking.format(count=count))
+        if count:
+            self._screen.write(said.withdrawn if withdrawn else said.still_asking.format(count=count))
 
     def _show(self) -> None:
         """Draw the input line where it is not what it should be: a question came, a key was typed, the window grew."""
@@ -283,13 +321,18 @@ class Reader:
             return
         said = texts.current().commands
         asking = self._channel is not None and bool(self._channel.pending())
-        text = said.interrupt_prompt if self._requested.is_set() else said.answer_prompt if asking else said.say_prompt
+        if self._requested.is_set():
+            text, short = said.interrupt_prompt, said.interrupt_short
+        elif asking:
+            text, short = said.answer_prompt, said.answer_short
+        else:
+            text, short = said.say_prompt, said.say_short
         wanted = (text, self._lines.buf, self._lines.pos, self._line.width)
         if self._shown is None:
             self._line.pasting(True)
         if wanted != self._shown:
             self._shown = wanted
-            self._line.prompt(text, self._lines.buf, self._lines.pos)
+            self._line.prompt(text, self._lines.buf, self._lines.pos, short=short)
 
 
 def answer_from_stdin(

@@ -180,6 +180,8 @@ def _of_result(message: ResultMessage) -> Event:
         "num_turns": message.num_turns,
         "is_error": bool(message.is_error),
     }
+    if str(message.terminal_reason or "").startswith("aborted"):
+        payload["cut"] = True  # somebody stopped the turn: an error to the program, none to a person
     return Event("result", message.subtype, payload=payload, raw=message)
 
 

@@ -66,11 +66,20 @@ class CommandTexts:
     answer_prompt: str
     say_prompt: str
     interrupt_prompt: str
+    answer_short: str
+    """This and the next two: the same prompts in a word, where the long ones do not fit."""
+    say_short: str
+    interrupt_short: str
+    keys: str
     no_channel: str
     input_closed: str
+    nobody_left: str
     interrupted: str
     still_asking: str
     """Placeholder: count."""
+    withdrawn: str
+    goes_on: str
+    """Placeholder: command."""
     not_a_terminal: str
 
     # Side questions
@@ -215,10 +224,21 @@ ZH = CommandTexts(
     answer_prompt="你的回答 (回车=跳过,让它自己判断) > ",
     say_prompt="(直接说 = 加需求,下个检查点送达;? 开头 = 顺便问一句,不打扰它干活) > ",
     interrupt_prompt="打断了,要说什么? (直接回车 = 什么都不说,接着跑) > ",
+    answer_short="回答> ",
+    say_short="加需求> ",
+    interrupt_short="打断> ",
+    keys=(
+        "没有提问时,一句话 = 加需求;有提问时 = 回答最早的那个,数字 = 选那一项,直接回车 = 跳过。\n"
+        "? 加一句话 = 顺便问一句,不打扰它干活。\n"
+        "Ctrl-C = 打断,再按一次 = 退出;Ctrl-D = 不再有人回答;Ctrl-Z = 挂起,fg 回来。"
+    ),
     no_channel="! 这个工作流没有收件箱,这句话没有送出去。? 开头可以顺便问一句,Ctrl-C 可以打断。",
     input_closed="输入已关闭",
+    nobody_left="! 输入已关闭,没人能回答了:从现在起,提问都由它自己判断。",
     interrupted="! 已打断这一轮。正在跑的 subagent 会丢掉半成品。",
     still_asking="(有 {count} 个提问还等着,打断不影响它们)",
+    withdrawn="(等着的提问随这一轮收回了;还需要的话它会再问)",
+    goes_on="退出了。在这里再跑 {command} 就接着做。",
     not_a_terminal="! 标准输入不是终端,没人能回答提问。想让它自己判断就加 --timeout 0",
     aside_head="# 旁路",
     aside_cost="(${cost:.4f},没有打扰正在跑的运行)",
@@ -325,10 +345,22 @@ EN = CommandTexts(
     answer_prompt="Your answer (Enter = skip, let it decide) > ",
     say_prompt="(type = add a wish, delivered at the next checkpoint; ? first = ask aside, it works on) > ",
     interrupt_prompt="Interrupted. What do you want to say? (Enter = nothing, go on) > ",
+    answer_short="answer> ",
+    say_short="wish> ",
+    interrupt_short="interrupt> ",
+    keys=(
+        "A line is a wish; while a question waits it answers the oldest one: a number chooses an option, Enter alone "
+        "skips it.\n"
+        "? and some words ask aside; the run is not disturbed.\n"
+        "Ctrl-C interrupts, once more quits; Ctrl-D: nobody answers any more; Ctrl-Z suspends, fg comes back."
+    ),
     no_channel="! This workflow has no inbox; nothing was sent. ? first asks aside, Ctrl-C interrupts.",
     input_closed="the input was closed",
+    nobody_left="! The input is closed and nobody can answer any more: from here on it decides questions by itself.",
     interrupted="! This turn was interrupted. Subagents at work lose what they had not finished.",
     still_asking="({count} questions still wait; the interrupt does not touch them)",
+    withdrawn="(the question that waited is withdrawn with this turn; it asks again if it still needs to know)",
+    goes_on="Ended. {command} in this directory goes on where it was.",
     not_a_terminal=(
         "! Standard input is no terminal, nobody can answer questions. Add --timeout 0 to let it decide by itself"
     ),

@@ -32,6 +32,8 @@ class TerminalTexts:
     empty_question: str
     asked: str
     """Behind an outcome that does not stand below its question. Placeholder: question."""
+    no_option: str
+    """Placeholders: number, count."""
     received: str
     """Placeholder: kept."""
     kept: str
@@ -80,6 +82,7 @@ ZH = TerminalTexts(
     declined="已跳过",
     empty_question="问题是空的,没有问出去",
     asked="(问的是:{question})",
+    no_option="(选项只有 1 到 {count},没有 {number}:原样当作回答)",
     received="收到 (它下次查收件箱时会看到;{kept})",
     kept="已追加进确认书",
     not_kept="没有确认书可落盘 —— 它可能活不过下一个步骤",
@@ -113,6 +116,7 @@ EN = TerminalTexts(
     declined="skipped",
     empty_question="the question was empty and was not asked",
     asked="(asked: {question})",
+    no_option="(there are options 1 to {count} and no {number}: taken as the answer itself)",
     received="received (it will see this when it next looks into its inbox; {kept})",
     kept="added to the brief",
     not_kept="there is no brief to keep it in, so it may not outlive this step",

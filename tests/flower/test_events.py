@@ -103,6 +103,12 @@ def test_a_result_tells_session_cost_and_turns() -> None:
     assert event.payload == {"session_id": "S", "cost_usd": 0.25, "num_turns": 2, "is_error": True}
 
 
+@pytest.mark.parametrize(("reason", "cut"), [("aborted_tools", True), ("aborted_streaming", True), ("api_error", None)])
+def test_the_result_of_a_turn_that_was_cut_says_so(reason: str, cut: bool | None) -> None:
+    (event,) = normalize(result(subtype="error_during_execution", is_error=True, terminal_reason=reason))
+    assert event.payload.get("cut") is cut
+
+
 TASKS: dict[str, Any] = {"data": {"a": 1}, "uuid": "u", "session_id": "S", "task_id": "t"}
 
 

@@ -311,6 +311,15 @@ def test_each_outcome_is_told_and_names_its_question_where_that_is_not_just_abov
     assert watcher.outcome("q3", state, "CLI") == ["? 哪个?", shown]
 
 
+def test_a_number_that_is_no_option_is_pointed_out(watcher: Watcher) -> None:
+    watcher.asked("q1", "哪个?", ["CLI", "library"])
+    assert watcher.outcome("q1", "answered", "9") == ["+ 9", "  (选项只有 1 到 2,没有 9:原样当作回答)"]
+    watcher.asked("q2", "几个?", ["10", "100"])
+    assert watcher.outcome("q2", "answered", "100") == ["+ 100"]
+    watcher.asked("q3", "几个?")
+    assert watcher.outcome("q3", "answered", "9") == ["+ 9"]
+
+
 def test_the_question_to_answer_is_the_lowest_one_and_stays_in_sight(watcher: Watcher) -> None:
     watcher.asked("q1", "first?", ["a"], remaining=3)
     assert watcher.asked("q2", "second?", ["b"]) == [
@@ -336,10 +345,10 @@ def test_a_question_that_was_cut_off_is_not_shown_again(kind: str, watcher: Watc
 def test_mail_gets_a_receipt_that_says_whether_it_is_kept(watcher: Watcher) -> None:
     mail = {"kind": "mail", "id": "m1"}
     kept = watcher.sees("ask", "more", **mail, state="queued", amended="/b/需求.md")
-    assert kept == ["+ 收到 (它下次查收件箱时会看到;已追加进确认书)"]
+    assert kept == ["+ 收到 (它下次查收件箱时会看到;已追加进确认书)", "  more"]
     lost = watcher.sees("ask", "more", **mail, state="queued", amended="")
     assert "".join(row.strip() for row in lost) == (
-        "+ 收到 (它下次查收件箱时会看到;没有确认书可落盘 —— 它可能活不过下一个步骤)"
+        "+ 收到 (它下次查收件箱时会看到;没有确认书可落盘 —— 它可能活不过下一个步骤)more"
     )
     assert watcher.sees("ask", "more", **mail, state="delivered", amended="") == [". 它看到了:more"]
 
@@ -412,6 +421,8 @@ def test_resets_and_retries_and_errors_are_told(watcher: Watcher) -> None:
 def test_a_query_that_failed_says_so_also_where_its_subtype_is_success(watcher: Watcher) -> None:
     assert watcher.sees("result", "success", is_error=True) == ["x 这一轮出错了"]
     assert watcher.sees("result", "error_max_turns", is_error=True) == ["x 这一轮出错了 (error_max_turns)"]
+    # A cut is no failure.
+    assert watcher.sees("result", "error_during_execution", is_error=True, cut=True) == []
 
 
 def test_a_long_wait_of_the_program_for_its_model_is_told_and_a_short_one_is_not(watcher: Watcher) -> None:

@@ -23,6 +23,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flower import texts
 from flower.cli import screen as module
 from flower.cli.screen import Screen, standard
 from flower.cli.text import width
@@ -226,6 +227,22 @@ def test_a_prompt_wider_than_the_terminal_scrolls_around_the_cursor(
     at = min(cursor, 100)
     assert at == 0 or before.endswith(typed[at - 1])
     assert at == 100 or whole.removeprefix(before).startswith((typed[at], "..."))
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_where_the_prompt_does_not_fit_one_sees_all_the_same_what_enter_will_do(
+    language: str, terminal: Terminal
+) -> None:
+    said = texts.of(language).commands
+    screen = Screen(terminal.stream)
+    for long, short in (
+        (said.say_prompt, said.say_short),
+        (said.answer_prompt, said.answer_short),
+        (said.interrupt_prompt, said.interrupt_short),
+    ):
+        screen.prompt(long, "x" * 60, 60, short=short)
+        assert terminal.read() == f"\r\x1b[J{short}{'x' * 60}"
+    assert len({said.say_short, said.answer_short, said.interrupt_short}) == 3
 
 
 def test_a_prompt_that_is_too_long_keeps_its_mark(terminal: Terminal) -> None:

@@ -22,6 +22,7 @@ from flower.cli.stdin import (
     Answer,
     Aside,
     Decline,
+    Help,
     Interrupt,
     Lines,
     Mail,
@@ -82,8 +83,8 @@ PLAIN = [Waiting("q1")]
         ("  \t", [], None),
         ("", TWO, Decline(ask="q1")),
         ("   ", PLAIN, Decline(ask="q1")),
-        ("?", [], None),
-        ("？ ", TWO, None),
+        ("?", [], Help()),
+        ("？ ", TWO, Help()),
         ("?how far", [], Aside(question="how far")),
         ("？到哪了", [], Aside(question="到哪了")),
         ("  ? how far ", TWO, Aside(question="how far")),
@@ -254,7 +255,7 @@ class Shown(Screen):
         super().__init__(io.StringIO(), columns=80)
         self.lines: list[tuple[str, str, int]] = []
 
-    def prompt(self, text: str, buffer: str = "", cursor: int = 0) -> None:
+    def prompt(self, text: str, buffer: str = "", cursor: int = 0, *, short: str = "") -> None:
         self.lines.append((text, buffer, cursor))
 
 
@@ -292,11 +293,11 @@ def test_the_prompt_says_what_a_line_would_mean_and_what_was_typed_stays(termina
         channel.waiting = [Waiting("q1")]
         until(lambda: screen.lines[-1] == (said.answer_prompt, "好", 1))
         requested.set()
-        until(lambda: screen.lines[-1] == (said.interrupt_prompt, "好", 1))
+        until(lambda: screen.lines[-1] == (said.interrupt_prompt, "", 0))
         os.write(keyboard, b"!\n")
         until(lambda: bool(channel.said))
-        until(lambda: screen.lines[-1] == (said.answer_prompt, "", 0))
-    assert channel.said == [("interrupt", "好!")]
+        until(lambda: screen.lines[-1] == (said.answer_prompt, "好", 1))
+    assert channel.said == [("interrupt", "!")]
     assert not is_raw(program)
 
 
@@ -314,6 +315,95 @@ def test_control_c_is_a_key_that_signals_this_process_alone(terminal: tuple[int,
         signal.signal(signal.SIGINT, before)
     assert heard == [threading.main_thread()]
     assert channel.said == [("send", "abc")]
+
+
+@contextlib.contextmanager
+def asking_why(requested: threading.Event, *, late: float = 0.0) -> Iterator[None]:
+    """Have Ctrl-C ask for an interrupt, as in a run; `late` is how long the main thread is busy before."""
+
+    def heard(*_: object) -> None:
+        time.sleep(late)
+        requested.set()
+
+    before = signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("typed", [b"\x031\n", b"\x03\n"])
+def test_words_that_arrive_together_with_control_c_interrupt_and_answer_nothing(
+    typed: bytes, terminal: tuple[int, int]
+) -> None:
+    program, keyboard = terminal
+    channel, words, requested = Heard(waiting=list(TWO)), list[str](), threading.Event()
+    reader = Reader(
+        channel, on_interrupt=words.append, requested=requested, screen=Shown(), fd=program, on_terminal=True
+    )
+    with asking_why(requested, late=0.1), reading(reader):
+        os.write(keyboard, typed)
+        until(lambda: bool(words))
+    assert words == [typed[1:].decode().strip()]
+    assert channel.said == []
+
+
+def test_what_was_half_typed_is_no_part_of_the_interrupt_and_comes_back(terminal: tuple[int, int]) -> None:
+    program, keyboard = terminal
+    channel, words, requested = Heard(waiting=list(TWO)), list[str](), threading.Event()
+    reader = Reader(
+        channel, on_interrupt=words.append, requested=requested, screen=Shown(), fd=program, on_terminal=True
+    )
+    with asking_why(requested), reading(reader):
+        os.write(keyboard, b"2\x03and document it\n")
+        until(lambda: bool(words))
+        os.write(keyboard, b"\n")
+        until(lambda: bool(channel.said))
+    assert words == ["and document it"]
+    assert channel.said == [("answer", "q1", "library")]
+
+
+def test_questions_that_go_with_the_turn_are_not_said_to_wait() -> None:
+    shown, requested = io.StringIO(), threading.Event()
+    with piped() as (out, into):
+        reader = Reader(
+            Heard(waiting=list(TWO)),
+            on_interrupt=lambda _words: True,
+            requested=requested,
+            screen=Screen(shown, columns=80),
+            fd=out,
+            on_terminal=False,
+        )
+        with reading(reader):
+            requested.set()
+            os.write(into, b"never mind\n")
+            until(lambda: shown.getvalue().count("\n") == 2)
+    assert shown.getvalue().splitlines()[1] == texts.of("zh").commands.withdrawn
+
+
+def test_a_question_mark_alone_says_what_one_can_do() -> None:
+    shown = io.StringIO()
+    with piped() as (out, into), texts.speaking("en"):
+        reader = Reader(Heard(), screen=Screen(shown, columns=110), fd=out, on_terminal=False)
+        with reading(reader):
+            os.write(into, "？\n".encode())
+            until(lambda: "Ctrl-Z" in shown.getvalue())
+
+
+def test_whoever_started_the_reading_is_told_of_its_end() -> None:
+    channel, told = Heard(waiting=list(PLAIN)), list[list[tuple[str, ...]]]()
+    with piped() as (out, into):
+        os.close(into)
+        reader = Reader(
+            channel,
+            on_end=lambda: told.append(list(channel.said)),
+            screen=Screen(io.StringIO()),
+            fd=out,
+            on_terminal=False,
+        )
+        with reading(reader):
+            until(lambda: ended(reader))
+    assert told == [[("decline", "q1", "输入已关闭")]]
 
 
 def test_control_d_ends_the_reading_and_gives_the_terminal_back(terminal: tuple[int, int]) -> None:
