@@ -9,6 +9,7 @@ import shlex
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from flower import texts
@@ -16,7 +17,8 @@ from flower.cli.aside import asides
 from flower.cli.farewell import bequeath
 from flower.cli.interrupts import Interrupts
 from flower.cli.loading import TargetError, load_workflow
-from flower.cli.places import look_over, shown, usable
+from flower.cli.occupied import Occupied
+from flower.cli.places import STORE, look_over, shown, usable
 from flower.cli.render import Render
 from flower.cli.screen import Screen, standard
 from flower.cli.setup import ensure_credentials, run_setup
@@ -28,10 +30,13 @@ from flower.core.agent import AgentSpec, HandoffPolicy
 from flower.core.env import describe
 from flower.core.events import Event
 from flower.core.human import HumanChannel
+from flower.core.lineage import Lineage
 from flower.core.plugins import beside
 from flower.core.runtime import Runtime, StepResult
+from flower.stores.sqlite import SqliteSessionStore
 from flower.workflow.aside import Recent
 from flower.workflow.base import Ctx, Workflow
+from flower.workflow.request import recall_request, remember_request
 from flower.workflow.starter import starter_flow, wake_state
 
 AD_HOC = "ad-hoc"
@@ -55,11 +60,12 @@ def go(args: argparse.Namespace) -> int:
         KeyboardInterrupt: the second Ctrl-C.
     """
     _begin(args)
-    with usable(workspace=args.workspace, run_dir=args.run_dir):
-        flow, runtime, request = _starter(args)
-    after = None if args.clarify_only else lambda _ctx: bequeath(runtime, request)
-    work = _driven(flow, runtime, verbose=args.verbose, after=after)
-    return _finished(runtime, work, verbose=args.verbose, again=_command(args))
+    with Occupied(args.run_dir) as place:
+        with usable(workspace=args.workspace, run_dir=args.run_dir):
+            flow, runtime, request = _starter(args, place)
+        after = None if args.clarify_only else lambda _ctx: bequeath(runtime, request)
+        work = _driven(flow, runtime, verbose=args.verbose, after=after)
+        return _finished(runtime, work, verbose=args.verbose, again=_command(args))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -69,15 +75,19 @@ def run(args: argparse.Namespace) -> int:
         flow, source = load_workflow(args.target)
     except TargetError as err:
         raise SystemExit(str(err)) from None
-    with usable(workspace=args.workspace, run_dir=args.run_dir):
-        runtime = _runtime(args, workbench=flow.workbench or args.workbench)
-    try:
-        runtime.plugin_dirs = beside(source)  # rulings R25
-    except ValueError as err:
-        runtime.close()
-        raise SystemExit(str(err)) from None
-    work = _driven(flow, runtime, verbose=args.verbose)
-    return _finished(runtime, work, verbose=args.verbose, again=_command(args, "run", args.target))
+    with Occupied(args.run_dir) as place:
+        with usable(workspace=args.workspace, run_dir=args.run_dir):
+            place.claim()
+            _look_at_store(args.run_dir)
+            _afresh_or_on(args)
+            runtime = _runtime(args, workbench=flow.workbench or args.workbench)
+        try:
+            runtime.plugin_dirs = beside(source)  # rulings R25
+        except ValueError as err:
+            runtime.close()
+            raise SystemExit(str(err)) from None
+        work = _driven(flow, runtime, verbose=args.verbose)
+        return _finished(runtime, work, verbose=args.verbose, again=_command(args, "run", args.target))
 
 
 def once(args: argparse.Namespace) -> int:
@@ -90,8 +100,14 @@ def once(args: argparse.Namespace) -> int:
         permission_mode=args.permission_mode,
         max_budget_usd=args.budget,
     )
-    with usable(workspace=args.workspace, run_dir=args.run_dir):
-        runtime = _runtime(args, workbench=args.workbench)
+    with Occupied(args.run_dir) as place:
+        with usable(workspace=args.workspace, run_dir=args.run_dir):
+            place.claim()
+            runtime = _runtime(args, workbench=args.workbench)
+        return _asked_once(args, spec, runtime)
+
+
+def _asked_once(args: argparse.Namespace, spec: AgentSpec, runtime: Runtime) -> int:
     said = texts.current().commands
     try:
         if args.resume and not runtime.has_session(args.resume):
@@ -197,15 +213,45 @@ def _command(args: argparse.Namespace, *words: str) -> str:
     return shlex.join(["flower", *words, *(word for place in places for word in place)])
 
 
-def _starter(args: argparse.Namespace) -> tuple[Workflow, Runtime, str]:
-    """Build the flow of `go` and its runtime; also returns the request."""
+def _look_at_store(run_dir: str | Path) -> None:
+    """Find out whether sessions can be read before anything is asked, or put away.
+
+    Raises:
+        SessionFileError: they cannot.
+    """
+    path = Path(run_dir) / STORE
+    if path.exists():
+        SqliteSessionStore(path).close()
+
+
+def _afresh_or_on(args: argparse.Namespace) -> None:
+    """Put the old sessions of `run` out of the way, or say that it goes on in them."""
+    said, lineage = texts.current().commands, Lineage.open(args.run_dir, args.workspace)
+    if not args.new:
+        if lineage.steps:
+            standard().say(said.run_goes_on)
+    elif lineage.path.exists():
+        place = lineage.archive(lineage.path.parent / "archive")
+        standard().say(said.put_away.format(path=shown(place)))
+
+
+def _starter(args: argparse.Namespace, place: Occupied) -> tuple[Workflow, Runtime, str]:
+    """Build the flow of `go` and its runtime; also returns the request. Claims the run folder once it is known."""
     said = texts.current().commands
+    place.look()
+    _look_at_store(args.run_dir)
     state = wake_state(args.workspace, run_dir=args.run_dir, isolate=args.isolate)
     waking = state["waking"] and not args.new
-    request = readable(args.ask or "") or _asked(args, waking=waking)
-    waking = waking and not args.new
+    # Ended while it was clarified: no document says yet what it was about.
+    begun = recall_request(args.run_dir, args.workspace) if state["steps"] and not args.new else ""
+    request = readable(args.ask or "") or _asked(args, waking=waking or bool(begun))
+    if args.new:
+        waking, begun = False, ""
+    if not waking:
+        request = request or begun
     if not waking and not request:
         raise SystemExit(said.no_request)
+    place.claim()
     if waking and args.clarify_only:
         standard().say(said.nothing_to_clarify)
     try:
@@ -225,8 +271,10 @@ def _starter(args: argparse.Namespace) -> tuple[Workflow, Runtime, str]:
     except (ValueError, NotImplementedError) as err:
         raise SystemExit(str(err)) from None
     runtime = _runtime(args, workbench=flow.workbench or False)
-    if waking:
-        standard().say(_wake_line(state, runtime))
+    if waking or begun:
+        standard().say(_wake_line(state, runtime, settled=waking))
+    else:
+        remember_request(args.run_dir, args.workspace, request)
     return flow, runtime, request
 
 
@@ -245,9 +293,10 @@ def _runtime(args: argparse.Namespace, **more: Any) -> Runtime:
         raise SystemExit(str(err)) from None
 
 
-def _wake_line(state: dict[str, Any], runtime: Runtime) -> str:
+def _wake_line(state: dict[str, Any], runtime: Runtime, *, settled: bool) -> str:
     words = texts.current()
-    said, parts = words.commands, [words.commands.wake_brief]
+    said = words.commands
+    parts = [said.wake_brief if settled else said.wake_clarifying]
     if state["checks"]:
         parts.append(said.wake_checks.format(count=state["checks"]))
     session = state["steps"].get(words.workflow.work)

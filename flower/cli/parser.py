@@ -83,7 +83,9 @@ def build_parser() -> argparse.ArgumentParser:
         return made
 
     _go_arguments(command("go", said.help_go, _go))
-    command("run", said.help_run, _run).add_argument("target", help=said.help_target)
+    own = command("run", said.help_run, _run)
+    own.add_argument("target", help=said.help_target)
+    own.add_argument("--new", action="store_true", help=said.help_run_new)
     _once_arguments(command("once", said.help_once, _once))
     command("setup", said.help_setup, _setup)
     return parser

@@ -31,6 +31,7 @@ class CommandTexts:
     help_new: str
     help_clarify_only: str
     help_no_trim: str
+    help_run_new: str
     help_target: str
     help_prompt: str
     help_instructions: str
@@ -55,6 +56,7 @@ class CommandTexts:
     wake: str
     """Placeholders: place, parts."""
     wake_brief: str
+    wake_clarifying: str
     wake_checks: str
     """Placeholder: count."""
     wake_context: str
@@ -78,6 +80,11 @@ class CommandTexts:
     still_asking: str
     """Placeholder: count."""
     withdrawn: str
+    occupied: str
+    """Placeholders: place, process."""
+    run_goes_on: str
+    put_away: str
+    """Placeholder: path."""
     goes_on: str
     """Placeholder: command."""
     not_a_terminal: str
@@ -200,6 +207,7 @@ ZH = CommandTexts(
     help_new="把需求、目标和会话归档,重新开始",
     help_clarify_only="只确认需求,然后停",
     help_no_trim="不缩短旧的工具结果",
+    help_run_new="把会话的记录归档,从新会话开始",
     help_target="模块:属性,或 路径/文件.py:属性",
     help_prompt="要它做的事",
     help_instructions="加在原生系统提示词后面的话",
@@ -218,6 +226,7 @@ ZH = CommandTexts(
     nothing_to_clarify="需求已经确认过了,--clarify-only 没有可做的事。要重新确认就加 --new。",
     wake="<- 在 {place} 接上上次  {parts}",
     wake_brief="需求已确认",
+    wake_clarifying="需求还在确认",
     wake_checks="目标 {count} 条",
     wake_context="干活上下文 {size}",
     wake_count="第 {count} 次唤醒",
@@ -238,6 +247,9 @@ ZH = CommandTexts(
     interrupted="! 已打断这一轮。正在跑的 subagent 会丢掉半成品。",
     still_asking="(有 {count} 个提问还等着,打断不影响它们)",
     withdrawn="(等着的提问随这一轮收回了;还需要的话它会再问)",
+    occupied="{place} 里已有一个运行在干活(进程 {process})。等它结束,或者用 -r 换一个运行目录。",
+    run_goes_on="<- 接着上次的会话;要从头开始就加 --new",
+    put_away="(上次会话的记录归档到 {path})",
     goes_on="退出了。在这里再跑 {command} 就接着做。",
     not_a_terminal="! 标准输入不是终端,没人能回答提问。想让它自己判断就加 --timeout 0",
     aside_head="# 旁路",
@@ -321,6 +333,7 @@ EN = CommandTexts(
     help_new="archive requirement, goal and sessions, and begin again",
     help_clarify_only="stop after clarifying",
     help_no_trim="do not shorten old tool results",
+    help_run_new="archive the record of sessions, and begin with new ones",
     help_target="module:attribute, or path/to/file.py:attribute",
     help_prompt="what it is to do",
     help_instructions="appended to the native system prompt",
@@ -339,9 +352,10 @@ EN = CommandTexts(
     nothing_to_clarify="The requirement is settled already: nothing to do for --clarify-only. --new clarifies it anew.",
     wake="<- In {place}, going on  {parts}",
     wake_brief="requirement settled",
+    wake_clarifying="still clarifying",
     wake_checks="goal of {count}",
     wake_context="work context {size}",
-    wake_count="wake no. {count}",
+    wake_count="start no. {count}",
     answer_prompt="Your answer (Enter = skip, let it decide) > ",
     say_prompt="(type = add a wish, delivered at the next checkpoint; ? first = ask aside, it works on) > ",
     interrupt_prompt="Interrupted. What do you want to say? (Enter = nothing, go on) > ",
@@ -360,6 +374,9 @@ EN = CommandTexts(
     interrupted="! This turn was interrupted. Subagents at work lose what they had not finished.",
     still_asking="({count} questions still wait; the interrupt does not touch them)",
     withdrawn="(the question that waited is withdrawn with this turn; it asks again if it still needs to know)",
+    occupied="A run is at work in {place} (process {process}). Wait for it, or use another run folder with -r.",
+    run_goes_on="<- Going on in the sessions of the last start; --new begins with new ones",
+    put_away="(the record of earlier sessions is now in {path})",
     goes_on="Ended. {command} in this directory goes on where it was.",
     not_a_terminal=(
         "! Standard input is no terminal, nobody can answer questions. Add --timeout 0 to let it decide by itself"

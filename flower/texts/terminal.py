@@ -103,7 +103,7 @@ ZH = TerminalTexts(
 )
 
 EN = TerminalTexts(
-    woke="wake {count}",
+    woke="goes on (start no. {count})",
     context="context {size}",
     failed="this turn ended with an error{how}",
     left_out="({count} more characters are not shown)",

@@ -20,6 +20,7 @@ from flower.texts.workflow import ZH, WorkflowTexts
 from flower.workflow.base import Ctx, Step, Workflow
 from flower.workflow.clarify import clarify_step
 from flower.workflow.goal import goal_step, with_goal
+from flower.workflow.request import recall_request
 
 
 def starter_flow(
@@ -212,6 +213,8 @@ def _keep(request: str, place: _Place, channel: HumanChannel, run_dir: str | Pat
     begun = place.waking or words.clarify in Lineage.open(run_dir, place.workspace).steps
     if not request or not begun or request in _text_of(place.brief):
         return False
+    if not place.waking and request == recall_request(run_dir, place.workspace):
+        return False  # nothing new: the session that goes on was begun with it
     return channel.amend(request, label=words.wake_label) and place.waking
 
 

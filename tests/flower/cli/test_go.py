@@ -7,15 +7,19 @@ import asyncio
 import io
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flower import HandoffPolicy, Workflow
+from flower import HandoffPolicy, HumanChannel, Workflow
 from flower.cli import go
 from flower.cli.go import ask_for_prompt, credentials_refused, policies, readable
+from flower.cli.occupied import Occupied
 from flower.cli.parser import build_parser, program
+from flower.workflow.request import recall_request, remember_request
 
 BRIEF = "## 目标\n质数\n\n## 验收标准\n- 看\n\n## 边界\n无\n\n## 未知与假设\n无\n"
 
@@ -204,9 +208,9 @@ def test_new_at_the_prompt_archives_and_asks_again(
     notes.mkdir(parents=True)
     (notes / "需求.md").write_text(BRIEF, encoding="utf-8")
     args = parsed("go", "--no-trim")
-    with Typed(b"/new\nanother matter\n") as stdin:
+    with Typed(b"/new\nanother matter\n") as stdin, Occupied("runs") as occupied:
         monkeypatch.setattr("sys.stdin", stdin)
-        flow, runtime, request = go._starter(args)
+        flow, runtime, request = go._starter(args, occupied)
     runtime.close()
     assert (request, args.new, flow.name) == ("another matter", True, "starter")
     assert not (notes / "需求.md").exists()
@@ -225,7 +229,8 @@ def test_the_wake_line_says_what_is_known(place: Path, capsys: pytest.CaptureFix
     (place / "runs").mkdir()
     lineage = {"workspace": str(place), "woke": 2, "steps": {"干活": "gone"}}
     (place / "runs" / "lineage.json").write_text(json.dumps(lineage), encoding="utf-8")
-    _, runtime, request = go._starter(parsed("go", "--no-trim", "--clarify-only"))
+    with Occupied("runs") as occupied:
+        _, runtime, request = go._starter(parsed("go", "--no-trim", "--clarify-only"), occupied)
     runtime.close()
     shown = "".join(capsys.readouterr().out.split())
     assert request == ""
@@ -300,3 +305,134 @@ def test_verbose_begins_with_the_configuration_and_hides_the_credential(
     shown = capsys.readouterr().out
     assert "ANTHROPIC_API_KEY = sk-a***(共 24 位)" in shown
     assert "secret" not in shown
+
+
+def test_sessions_that_cannot_be_read_leave_brief_and_lineage_where_they_are(place: Path) -> None:
+    notes, runs = place / ".flower" / "notes", place / "runs"
+    notes.mkdir(parents=True)
+    runs.mkdir()
+    (notes / "需求.md").write_text(BRIEF, encoding="utf-8")
+    (runs / "lineage.json").write_text(json.dumps({"workspace": str(place), "steps": {"干活": "s"}}), encoding="utf-8")
+    (runs / "sessions.db").write_bytes(b"this is no database" * 1000)
+    (place / "flown.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
+    assert "sessions.db" in told("--new", "--no-trim", "another")
+    assert "sessions.db" in told("run", "flown.py:main", "--new")
+    assert (notes / "需求.md").read_text(encoding="utf-8") == BRIEF
+    assert (runs / "lineage.json").exists()
+
+
+def test_a_run_is_begun_with_new_sessions_when_it_is_wanted(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "flowm.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
+    runs = place / "runs"
+    runs.mkdir()
+    stored = json.dumps({"workspace": str(place), "woke": 4, "steps": {"tell": "s"}})
+    (runs / "lineage.json").write_text(stored, encoding="utf-8")
+    assert program(["run", "flowm.py:main"]) == 0
+    assert "<- 接着上次的会话;要从头开始就加 --new" in capsys.readouterr().out
+    assert program(["run", "--new", "flowm.py:main"]) == 0
+    assert "上次会话的记录归档到" in capsys.readouterr().out
+    (kept,) = runs.glob("archive/*/lineage.json")
+    assert json.loads(kept.read_text(encoding="utf-8"))["steps"] == {"tell": "s"}
+    assert json.loads((runs / "lineage.json").read_text(encoding="utf-8"))["steps"] == {}
+
+
+def test_ended_while_it_was_clarified_enter_alone_goes_on(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Occupied("runs") as occupied:
+        go._starter(parsed("go", "--no-trim", "a hundred primes"), occupied)[1].close()
+    lineage = {"workspace": str(place), "woke": 1, "steps": {"确认需求": "S"}}
+    (place / "runs" / "lineage.json").write_text(json.dumps(lineage), encoding="utf-8")
+    capsys.readouterr()
+    with Typed(b"\n") as stdin, Occupied("runs") as occupied:
+        monkeypatch.setattr("sys.stdin", stdin)
+        _, runtime, request = go._starter(parsed("go", "--no-trim"), occupied)
+    runtime.close()
+    shown = "".join(capsys.readouterr().out.split())
+    assert request == "a hundred primes"
+    assert "接着上次?" in shown
+    assert "需求还在确认·第2次唤醒" in shown
+    # They were said already: they are no addition to a brief that is still to be written.
+    assert not (place / ".flower" / "notes" / "需求.md").exists()
+
+
+def test_the_request_of_another_workspace_is_not_taken_up(place: Path) -> None:
+    remember_request("runs", place / "other", "another matter")
+    assert recall_request("runs", place / "other") == "another matter"
+    assert recall_request("runs", place) == ""
+    (place / "runs" / "request.json").write_text("[" * 100_000, encoding="utf-8")
+    assert recall_request("runs", place / "other") == ""
+
+
+def test_where_a_run_is_at_work_there_is_no_second_one(place: Path) -> None:
+    (place / "flowl.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
+    starts = (["--no-trim", "x"], ["run", "flowl.py:main"], ["once", "x"])
+    with Occupied("runs") as occupied:
+        occupied.claim()
+        for argv in starts:
+            assert told(*argv) == (
+                f"{place / 'runs'} 里已有一个运行在干活(进程 {os.getpid()})。等它结束,或者用 -r 换一个运行目录。"
+            )
+        assert program(["-r", "others", "run", "flowl.py:main"]) == 0
+    assert program(["run", "flowl.py:main"]) == 0
+
+
+def test_a_process_that_was_killed_holds_nothing(place: Path) -> None:
+    script = "import sys, time; from flower.cli.occupied import Occupied; Occupied('runs').claim(); print(); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=place
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(SystemExit, match=str(other.pid)), Occupied("runs") as occupied:
+            occupied.look()
+        other.kill()
+    with Occupied("runs") as occupied:
+        occupied.claim()
+
+
+def test_looking_for_another_run_makes_nothing(place: Path) -> None:
+    with Occupied("runs") as occupied:
+        occupied.look()
+    assert list(place.iterdir()) == []
+
+
+def test_control_c_in_the_setup_that_is_offered_at_the_end_still_says_where_it_stopped(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "flowk.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
+
+    async def driven(*_: Any, **__: Any) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"_failed_at": "tell", "_aborted": "401 invalid api key"}
+
+    def cancelled() -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(go, "_driven", driven)
+    monkeypatch.setattr(go, "is_terminal", lambda: True)
+    monkeypatch.setattr(go, "run_setup", cancelled)
+    assert told("run", "flowk.py:main") == "在步骤 'tell' 中止"
+
+
+def test_control_c_twice_says_how_to_go_on(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (place / "flowj.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
+
+    async def driven(*_: Any, **__: Any) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(go, "_driven", driven)
+    assert program(["-r", "my runs", "run", "flowj.py:main"]) == 130
+    assert "退出了。在这里再跑 flower run flowj.py:main -r 'my runs' 就接着做。" in capsys.readouterr().out
+
+
+def test_after_the_end_of_input_nobody_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    channel = HumanChannel()
+    go._leave_alone(channel)
+    go._leave_alone(channel)
+    assert channel.timeout_s == 0.0
+    assert capsys.readouterr().out == "! 输入已关闭,没人能回答了:从现在起,提问都由它自己判断。\n"
+    go._leave_alone(None)

@@ -205,7 +205,7 @@ async def test_control_c_twice_ends_with_130_and_the_next_start_goes_on(tmp_path
             window.press("Enter")
             shown = await window.wait_for(RESTORED)
         assert "exit: 0" in shown
-        assert re.search(r"<- In .*going on requirement settled · goal of 2.* · wake no\. 2", " ".join(shown.split()))
+        assert re.search(r"<- In .*going on requirement settled · goal of 2.* · start no\. 2", " ".join(shown.split()))
         assert lineage(play.workspace)["Work"] == session
 
 
