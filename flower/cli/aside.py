@@ -51,26 +51,45 @@ class Asides:
     def __init__(self, group: asyncio.TaskGroup, rt: Runtime, recent: Recent, *, verbose: bool) -> None:
         self._group, self._rt, self._recent, self._verbose = group, rt, recent, verbose
         self._loop = asyncio.get_running_loop()
-        self._open: set[asyncio.Task[None]] = set()
+        self._open: dict[asyncio.Task[None], str] = {}
+        self._closed = False
 
     def ask(self, question: str) -> None:
-        """Begin to ask; the answer shows itself."""
-        self._loop.call_soon_threadsafe(self._begin, question)
+        """Begin to ask; the answer shows itself. After the end of the run it is refused, with a line."""
+        try:
+            self._loop.call_soon_threadsafe(self._begin, question)
+        except RuntimeError:  # the loop is closed
+            self._refuse(question)
 
     async def settle(self, patience: float = PATIENCE_SECONDS) -> None:
-        """Wait for what is still open, `patience` seconds at most, and give up the rest."""
-        if not self._open:
-            return
-        standard().write(texts.current().commands.aside_waiting.format(count=len(self._open)))
-        _, late = await asyncio.wait(self._open, timeout=patience)
-        for task in late:
+        """Wait for what is open or asked meanwhile, `patience` seconds in all; give up the rest, and take no more."""
+        until, told = self._loop.time() + patience, 0
+        await asyncio.sleep(0)  # what was handed over last has begun
+        while self._open and (left := until - self._loop.time()) > 0:
+            if len(self._open) > told:
+                standard().write(texts.current().commands.aside_waiting.format(count=len(self._open)))
+            told = len(self._open)
+            await asyncio.wait(self._open, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        self.close()
+        for task, question in list(self._open.items()):
             task.cancel()
+            self._refuse(question)
+
+    def close(self) -> None:
+        """Take no more questions."""
+        self._closed = True
 
     def _begin(self, question: str) -> None:
+        if self._closed:
+            self._refuse(question)
+            return
         work = ask_aside(question, self._rt, self._recent, verbose=self._verbose)
         task = self._group.create_task(work, name="flower.aside")
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
+        self._open[task] = question
+        task.add_done_callback(self._open.pop)
+
+    def _refuse(self, question: str) -> None:
+        standard().say(texts.current().commands.aside_late.format(question=question))
 
 
 @asynccontextmanager
@@ -79,8 +98,11 @@ async def asides(rt: Runtime, recent: Recent, *, verbose: bool = False) -> Async
     try:
         async with asyncio.TaskGroup() as group:
             mine = Asides(group, rt, recent, verbose=verbose)
-            yield mine
-            await mine.settle()
+            try:
+                yield mine
+                await mine.settle()
+            finally:
+                mine.close()
     except ExceptionGroup as several:
         # Side questions raise nothing, so it is the block's own.
         raise several.exceptions[0] from None

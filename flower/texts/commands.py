@@ -97,6 +97,8 @@ class CommandTexts:
     """Placeholder: error."""
     aside_waiting: str
     """Placeholder: count."""
+    aside_late: str
+    """Placeholder: question."""
 
     # Loading a workflow
     target_form: str
@@ -256,6 +258,7 @@ ZH = CommandTexts(
     aside_cost="(${cost:.4f},没有打扰正在跑的运行)",
     aside_failed="# 旁路问答失败:{error}",
     aside_waiting="(等 {count} 条旁路问答收尾…)",
+    aside_late="# 旁路问答:运行已经结束,这一条没有回答:{question}",
     target_form="需要 模块:属性 形式,例如 flows:main",
     no_file="找不到 {path}(当前目录 {cwd})。给的是文件路径就要能对上;要按模块名导入就别带 .py",
     import_failed="导入 '{module}' 失败:{error}",
@@ -385,6 +388,7 @@ EN = CommandTexts(
     aside_cost="(${cost:.4f}, the run was not disturbed)",
     aside_failed="# The side question failed: {error}",
     aside_waiting="(waiting for {count} side questions…)",
+    aside_late="# Aside: the run is over, this was not answered: {question}",
     target_form="It must be module:attribute, for example flows:main",
     no_file=(
         "There is no {path} (current directory {cwd}). A path must lead to a file; to import by name leave out the .py"

@@ -94,7 +94,35 @@ async def test_a_question_that_does_not_come_back_is_given_up(
         questions.ask("one")
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-    assert capsys.readouterr().out == "(等 1 条旁路问答收尾…)\n"
+    assert capsys.readouterr().out == "(等 1 条旁路问答收尾…)\n# 旁路问答:运行已经结束,这一条没有回答:one\n"
+
+
+async def test_a_question_that_comes_while_others_are_waited_for_is_waited_for_no_longer_than_they(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(aside.Asides.settle, "__defaults__", (0.1,))
+    answering(monkeypatch, StepResult(step="旁路问答"), after=asyncio.Event())
+    async with asyncio.timeout(5), asides(runtime, Recent()) as questions:
+        questions.ask("one")
+        asyncio.get_running_loop().call_later(0.05, questions.ask, "two")
+    assert capsys.readouterr().out.splitlines() == [
+        "(等 1 条旁路问答收尾…)",
+        "# 旁路问答:运行已经结束,这一条没有回答:one",
+        "# 旁路问答:运行已经结束,这一条没有回答:two",
+    ]
+
+
+async def test_a_question_behind_the_end_is_refused(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = answering(monkeypatch, StepResult(step="旁路问答", ok=True))
+    async with asides(runtime, Recent()) as questions:
+        pass
+    questions.ask("late")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert asked == []
+    assert capsys.readouterr().out == "# 旁路问答:运行已经结束,这一条没有回答:late\n"
 
 
 async def test_what_the_block_raises_comes_out_as_it_is(runtime: Runtime) -> None:

@@ -161,6 +161,61 @@ async def test_control_c_once_with_words_cuts_at_a_message_and_goes_on_in_the_se
     assert [(row["ok"], row["attempts"], row["resumed"]) for row in rows] == [(True, 1, True)]
 
 
+async def test_words_of_an_interrupt_do_not_wait_for_a_question_to_be_answered(tmp_path: Path) -> None:
+    clarify = [
+        CLARIFY[0],
+        {
+            "name": "brief",
+            "expect": {"prompt": "make it"},
+            "take": {"prompt": r"/make it (?P<count>\w+)/"},
+            "say": BRIEF,
+        },
+    ]
+    story = parts([DONE], clarify=clarify)
+    story["clarify"]["anytime"] = []
+    async with playing(tmp_path, story) as play:
+        with play.flower(*GO, "--clarify-only") as window:
+            await window.wait_for(ANSWER)
+            window.type("2")
+            await window.wait_for(r"> 2")
+            window.press("C-c")
+            await window.wait_for(WHY)
+            window.enter("make it eleven")
+            shown = await window.wait_for(RESTORED)
+        assert "exit: 0" in shown
+        assert "is withdrawn with this turn" in " ".join(shown.split())
+        assert "ended with an error" not in shown
+        (brief,) = play.model.asked_of("clarify.brief")
+        assert "make it eleven" in brief.prompt
+        assert "2make it" not in brief.prompt
+
+
+async def test_a_clarification_that_was_ended_is_gone_on_with_by_enter_alone(tmp_path: Path) -> None:
+    clarify = [
+        CLARIFY[0],
+        {"name": "brief", "when": {"prompt": "/./"}, "take": {"prompt": "/(?P<count>.)/"}, "say": BRIEF},
+    ]
+    async with playing(tmp_path, parts([DONE], clarify=clarify), strict=False) as play:
+        with play.flower(*GO, "--clarify-only") as window:
+            await window.wait_for(ANSWER)
+            await kept(play.workspace, sessions=1)
+            window.press("C-c")
+            await window.wait_for(WHY)
+            window.press("C-c")
+            shown = await window.wait_for(RESTORED)
+        assert "exit: 130" in shown
+        assert "Ended. flower in this directory goes on where it was." in shown
+        assert "ended with an error" not in shown
+        session = lineage(play.workspace)["Clarify"]
+        with play.flower("--clarify-only") as window:
+            await window.wait_for(r"Go on\? Enter = carry on")
+            window.press("Enter")
+            shown = await window.wait_for(RESTORED)
+        assert "exit: 0" in shown
+        assert "still clarifying" in shown
+        assert lineage(play.workspace)["Clarify"] == session
+
+
 async def test_control_c_does_not_reach_the_program_while_its_tool_runs(tmp_path: Path) -> None:
     """The kernel would send it to both, and the turn would be over before a person has said why."""
     clarify = [
@@ -477,6 +532,26 @@ async def test_without_a_terminal_it_runs_through_and_says_so(tmp_path: Path) ->
     assert (done.returncode, err) == (0, b"")
     assert b"Total cost $" in out
     assert b"\x1b" not in out
+
+
+@pytest.mark.parametrize("piped", [b"", b"1\n2\n"])
+async def test_where_the_input_ends_at_once_it_ends_by_itself(tmp_path: Path, piped: bytes) -> None:
+    unasked = [
+        CLARIFY[0],
+        {"expect": {"result": "Nobody answered"}, "take": {"result": "/(?P<count>.)/"}, "say": BRIEF},
+    ]
+    async with playing(tmp_path, parts([DONE], clarify=unasked)) as play:
+        done = await asyncio.create_subprocess_exec(
+            *(*PROGRAM, *GO),
+            env={**os.environ, "PYTHONPATH": str(ROOT), **play.env},
+            cwd=play.workspace,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await done.communicate(piped)
+    assert (done.returncode, err) == (0, b"")
+    assert out.count(b"! The input is closed and nobody can answer any more") == 1
 
 
 async def test_output_into_a_pipe_leaves_the_input_line_on_the_terminal(tmp_path: Path) -> None:
