@@ -313,7 +313,7 @@ class Reader:
         withdrawn = self._on_interrupt is not None and self._on_interrupt(words) is True
         self._screen.say(said.interrupted)
         if count:
-            self._screen.write(said.withdrawn if withdrawn else said.still_asking.format(count=count))
+            self._screen.say(said.withdrawn if withdrawn else said.still_asking.format(count=count))
 
     def _show(self) -> None:
         """Draw the input line where it is not what it should be: a question came, a key was typed, the window grew."""
