@@ -371,7 +371,7 @@ def _finished(runtime: Runtime, work: Coroutine[Any, Any, Ctx], *, verbose: bool
         raise
     finally:
         runtime.close()
-        if quits:
+        if quits and Lineage.open(runtime.run_dir, runtime.workspace).steps:
             screen.say(said.goes_on.format(command=again))
         screen.say(said.total.format(cost=runtime.total_cost(), path=runtime.manifest_path))
     step = ctx.get("_failed_at")

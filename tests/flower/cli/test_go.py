@@ -19,6 +19,7 @@ from flower.cli import go
 from flower.cli.go import ask_for_prompt, credentials_refused, policies, readable
 from flower.cli.occupied import Occupied
 from flower.cli.parser import build_parser, program
+from flower.core.lineage import Lineage
 from flower.workflow.request import recall_request, remember_request
 
 BRIEF = "## 目标\n质数\n\n## 验收标准\n- 看\n\n## 边界\n无\n\n## 未知与假设\n无\n"
@@ -420,13 +421,17 @@ def test_control_c_twice_says_how_to_go_on(
 ) -> None:
     (place / "flowj.py").write_text("from flower import Workflow\nmain = Workflow([])\n", encoding="utf-8")
 
-    async def driven(*_: Any, **__: Any) -> dict[str, Any]:
+    async def driven(_flow: Workflow, runtime: Any, **__: Any) -> dict[str, Any]:
         await asyncio.sleep(0)
+        if "my" in runtime.run_dir.name:
+            Lineage.open(runtime.run_dir, runtime.workspace).remember("tell", "s")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(go, "_driven", driven)
     assert program(["-r", "my runs", "run", "flowj.py:main"]) == 130
     assert "退出了。在这里再跑 flower run flowj.py:main -r 'my runs' 就接着做。" in capsys.readouterr().out
+    assert program(["run", "flowj.py:main"]) == 130
+    assert "退出了" not in capsys.readouterr().out  # nothing had begun
 
 
 def test_after_the_end_of_input_nobody_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
