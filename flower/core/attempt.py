@@ -151,10 +151,10 @@ class Fold:
                 self.api = message
             if not message.parent_tool_use_id:
                 self.answer = message.message_id or ""
-        warned = self.level.warned
+        full_soon = False
         for event in events:
-            self._see(event)
-        return [*events, self.near()] if self.near is not None and self.level.warned and not warned else events
+            full_soon |= self._see(event)
+        return [*events, self.near()] if full_soon and self.near is not None else events
 
     def fail(self, error: BaseException) -> None:
         """Note an exception of the SDK or of a sink; the first one counts."""
@@ -210,12 +210,12 @@ class Fold:
         # Interrupted and failed turns may name no prompt at all; those of background tasks say what they are.
         return message.origin is None or message.origin.get("kind") != _NOTIFICATION
 
-    def _see(self, event: Event) -> None:
+    def _see(self, event: Event) -> bool:
+        """Take an event in; whether it is the one by which the context will be full soon."""
         if event.kind == "error":
             self.errors.append(event.text)
         if event.kind == "error" or event.payload.get("subagent"):
-            return
-        self.level.rise(event.payload.get("context", 0))
+            return False
         if event.kind == "text":
             self.texts.append(event.text)
         elif event.kind == "tool_call":
@@ -223,6 +223,7 @@ class Fold:
         elif event.kind == "tool_result":
             self.calls.discard(event.payload["tool_use_id"])
             self.answered.add(event.payload["tool_use_id"])
+        return self.level.rise(event.payload.get("context", 0))
 
 
 # -- the shell ----------------------------------------------------------------------------------------------------
@@ -288,7 +289,7 @@ class Conversation:
         try:
             async with bound:
                 await self.client.query(_as_stream(self.text, self.fold.prompt))
-                async with contextlib.aclosing(self.client.receive_messages()) as messages:  # type: ignore[type-var]
+                async with contextlib.aclosing(self.client.receive_messages()) as messages:  # type: ignore[type-var]  # an AsyncIterator by its type, a generator in fact
                     async for message in messages:
                         self._take(message)
                         if self.fold.result is not None:

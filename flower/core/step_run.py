@@ -21,19 +21,19 @@ from flower import texts
 from flower.core import attempt, next_move, succession
 from flower.core.agent import AgentSpec, HandoffPolicy, Options
 from flower.core.books import Books, StepResult
-from flower.core.brakes import Hooks, brake, halt
 from flower.core.calibration import remember_overflow
+from flower.core.cost_journal import CostJournal, Entry, Spent
 from flower.core.events import Event
+from flower.core.gates import Hooks, tool_gate, turn_stop
 from flower.core.guard import merge_hooks
 from flower.core.handoff import Handoff, degraded
 from flower.core.level import Level
 from flower.core.next_move import End, Ending, Finish, GoOn, HandOff, Retry
 from flower.core.notices import Notices
 from flower.core.openings import Openings
-from flower.core.outfit import Outfit, Turn
+from flower.core.options import OptionsBuilder, Turn
 from flower.core.resilience import Resilience, classify
 from flower.core.steering import OnlyEnds, Steering, Steers
-from flower.core.unbooked import Entry, Spent, Unbooked
 from flower.core.workbench import Workbench
 from flower.texts.running import RunningTexts
 
@@ -83,8 +83,8 @@ class StepRun:
     books: Books
     openings: Openings
     notices: Notices
-    unbooked: Unbooked
-    outfit: Callable[[], Outfit]
+    journal: CostJournal
+    options: Callable[[], OptionsBuilder]
     client: Callable[[Options], attempt.Client]
     empty_handoffs: int = 0
 
@@ -92,7 +92,7 @@ class StepRun:
 
     async def carry(self) -> None:
         """Run the step to its end, over retries, interrupts and handovers; what came of it is in `result`."""
-        before = await self.unbooked.adopt(self.result.step, self.result)
+        before = await self.journal.adopt(self.result.step, self.result)
         self.result.cost_usd, self.result.num_turns = before.cost_usd, before.num_turns
         turn: Turn | None = self.start
         while turn is not None:
@@ -241,8 +241,8 @@ class StepRun:
             turn,
             level=Level(HandoffPolicy(enabled=False, window=0)),
             steering=OnlyEnds(self.steering),
-            hooks=lambda _fold: brake(lambda: True, self.words.handoff_no_tools, lookers=True),
-            tell=_nobody,
+            hooks=lambda _fold: tool_gate(lambda: True, self.words.handoff_no_tools, lookers=True),
+            tell=nobody,
             done=self._pay,
         )
         if not ending.ok:
@@ -304,11 +304,11 @@ class StepRun:
             level=level,
             near=lambda: succession.near(level, self.result.step),
         )
-        account = self.unbooked.begin(self.result.step, self.result)
+        account = self.journal.begin(self.result.step, self.result)
         said: deque[str] = deque(maxlen=20)
         spec = dataclasses.replace(spec, model=self.runtime.model or spec.model)
         try:
-            options, index = self.outfit().options(spec, turn, hooks=hooks(fold), note=account.note, stderr=said.append)
+            options, index = self.options().build(spec, turn, hooks=hooks(fold), note=account.note, stderr=said.append)
         except OSError as err:
             account.drop()
             return fold, Ending(ok=False, error=f"{type(err).__name__}: {err}")
@@ -335,8 +335,8 @@ class StepRun:
     def _hooks(self, fold: attempt.Fold) -> Hooks:
         """No call begins once people want a cut, and no request is sent once it or a handover is due."""
         return merge_hooks(
-            brake(lambda: self.steering.wanted, self.words.held_back),
-            halt(lambda: self.steering.wanted or self.level.due, fold.answered, self.words.held_back),
+            tool_gate(lambda: self.steering.wanted, self.words.held_back),
+            turn_stop(lambda: self.steering.wanted or self.level.due, fold.answered, self.words.held_back),
         )
 
     def _pay(self, fold: attempt.Fold) -> None:
@@ -391,5 +391,5 @@ class StepRun:
         return self.words.budget_spent.format(limit=limit, spent=spent)
 
 
-def _nobody(_event: Event) -> None:
+def nobody(_event: Event) -> None:
     """Take events that nobody wants."""

@@ -1,4 +1,4 @@
-"""What an attempt is given: the SDK's options, compiled from the spec, the turn, and what the runtime has."""
+"""What an attempt is given: the SDK's options, built from the spec, the turn, and what the runtime has."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outfit:
+class OptionsBuilder:
     """What a runtime adds to the spec of each attempt."""
 
     workspace: Path
@@ -65,10 +65,10 @@ class Outfit:
     handoff: HandoffPolicy
     plugins: Sequence[Path] = ()
 
-    def options(
+    def build(
         self, spec: AgentSpec, turn: Turn, *, hooks: Hooks, note: Path, stderr: Callable[[str], None]
     ) -> tuple[Options, str]:
-        """Compile an attempt's options, and the digest of the workbench's index that goes into them.
+        """Build an attempt's options, and the digest of the workbench's index that goes into them.
 
         Args:
             hooks: those that the attempt itself brings.

@@ -23,7 +23,7 @@ FOLDER = "unbooked"
 _PATIENCE_SECONDS = 5.0
 """How long the program of a killed process may take to end and to write its count."""
 _LOOK_SECONDS = 0.05
-_SUFFIX = re.compile(r"#(?:round|retry)?\d+$")
+_SUFFIX = re.compile(r"#(?:round|retry)\d+$|(?<=·判定)#\d+$|(?<=·verdict)#\d+$")
 _RESUMED = "claude-resume-"
 """How the SDK names the folder in which it gives a resumed program its transcript."""
 
@@ -95,7 +95,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Unbooked:
+class CostJournal:
     """The attempts of one runtime that are in no account yet. `rescue` may be called from a signal handler.
 
     Args:
@@ -137,9 +137,9 @@ class Unbooked:
         left = [each for each in self._others() if each[1].step == _plain(step)]
         if not left:
             return Spent()
-        sum_ = Spent()
+        sum_, until = Spent(), asyncio.get_running_loop().time() + _PATIENCE_SECONDS
         for path, record in left:
-            spent = await _came_to(path, record, self.folder)
+            spent = await _came_to(path, record, self.folder, until)
             if spent is None or not _claimed(path):
                 continue
             sum_.cost_usd += spent.cost_usd
@@ -164,15 +164,13 @@ class Unbooked:
                 yield path, record
 
 
-async def _came_to(path: Path, record: _Record, folder: Path) -> Spent | None:
+async def _came_to(path: Path, record: _Record, folder: Path, until: float) -> Spent | None:
     """Return what an attempt of a dead process spent; None while its program still runs."""
     if record.over:
         return Spent(cost_usd=record.cost_usd, num_turns=record.num_turns)
-    number, place = _noted(path.with_suffix(".note"))
-    loop = asyncio.get_running_loop()
-    until = loop.time() + _PATIENCE_SECONDS
-    while number and _lives(number, ""):
-        if loop.time() > until:
+    number, place, since = _noted(path.with_suffix(".note"))
+    while number and _lives(number, since):
+        if asyncio.get_running_loop().time() > until:
             return None
         await asyncio.sleep(_LOOK_SECONDS)  # nothing tells us when a process that is not our child ends
     home = Path(place) if place else folder / "claude"
@@ -209,12 +207,13 @@ def _read(path: Path) -> _Record | None:
         return None
 
 
-def _noted(path: Path) -> tuple[int, str]:
+def _noted(path: Path) -> tuple[int, str, str]:
+    """Number of the program, where it keeps its transcript, and when it started, as far as the start script knew."""
     try:
-        number, place = path.read_text(encoding="utf-8").split("\n")[:2]
-        return int(number), place
+        number, place, since = [*path.read_text(encoding="utf-8").split("\n"), "", ""][:3]
+        return int(number), place, since
     except (OSError, ValueError):
-        return 0, ""
+        return 0, "", ""
 
 
 def _claimed(path: Path) -> bool:
