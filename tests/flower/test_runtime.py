@@ -564,6 +564,7 @@ async def test_words_that_look_like_the_end_are_words(make: Make) -> None:
 # -- the end ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.case("SS-5")
 @pytest.mark.parametrize(
     "script",
     [
