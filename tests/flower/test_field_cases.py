@@ -107,6 +107,28 @@ async def test_a_question_that_a_stop_cut_off_is_told_as_unanswered(make: Make) 
     assert all(words in runtime.INTERRUPT_NOTE for words in ("提问", "不代表人否决了那个操作", "重试一次就行"))
 
 
+@pytest.mark.case("SS-6")
+async def test_follow_ups_cut_nothing_off_and_are_taken_in_order(make: Make) -> None:
+    channel, long = HumanChannel(), Until()
+    came = UserMessage(content=[ToolResultBlock("t1", "ok")])
+    asking = asyncio.create_task(channel.ask("Which?"))
+    await asked(channel)
+
+    def follow_up() -> None:
+        for words in ("one", "two", "three"):
+            channel.send(words)
+        asyncio.get_running_loop().call_later(0.05, long.event.set)
+
+    runtime = make([init(), call(), follow_up, long, came, say("done"), Own()])
+    async with asyncio.timeout(WAIT):
+        step = await runtime.run(SPEC, "go")
+    assert (step.ok, step.text, step.resumed, runtime.clients[0].interrupts) == (True, "done", False, 0)
+    assert [ask.id for ask in channel.pending()] == ["q1"]
+    assert "\n\n1. one\n2. two\n3. three\n\n" in await use(channel, "inbox")
+    channel.answer("q1", "B")
+    assert (await asking).answer == "B"
+
+
 def silent_for(seconds: float, item: Until) -> Callable[[], object]:
     return lambda: asyncio.get_running_loop().call_later(seconds, item.event.set)
 

@@ -642,6 +642,7 @@ async def test_a_cancelled_step_closes_the_program_books_its_cost_and_stays_canc
     assert runtime.current is None
 
 
+@pytest.mark.case("AG-7")
 async def test_a_second_cancellation_does_not_cut_the_closing_short(make: Make) -> None:
     reached = asyncio.Event()
     runtime = make([init(), reached.set, Until()])
