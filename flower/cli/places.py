@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flower import texts
+from flower.core import grammar
+from flower.core.brief import Brief
+from flower.core.goal import Goal
 
 STORE, MANIFEST, LINEAGE = "sessions.db", "manifest.json", "lineage.json"
 
@@ -50,6 +53,33 @@ def look_over(run_dir: str | Path) -> list[str]:
     if _is_broken(lineage, dict):
         notes.append(said.broken_lineage.format(path=lineage))
     return notes
+
+
+def look_into(brief: Path, goal: Path) -> list[str]:
+    """Look at the frozen documents, which people may edit, and say which are incomplete: a run makes those anew.
+
+    Writes nothing. A file in which only additions stand is no document yet.
+    """
+    found: list[tuple[Path, type[Brief] | type[Goal]]] = [(brief, Brief), (goal, Goal)]
+    return [note for path, kind in found if (note := _incomplete(path, kind))]
+
+
+def _incomplete(path: Path, kind: type[Brief] | type[Goal]) -> str:
+    said = texts.current().commands
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except OSError as err:
+        return said.unreadable_document.format(path=path, error=err.strerror or err)
+    except ValueError:
+        return said.unreadable_document.format(path=path, error=said.no_text)
+    missing, document = kind.parse(text).missing(), grammar.split_addenda(text)[0]
+    if not missing or all(line.startswith(("# ", "> ")) for line in document.splitlines() if line.strip()):
+        return ""
+    line = grammar.open_fence(document)
+    fence = said.open_fence.format(line=line) if line else ""
+    return said.incomplete_document.format(path=path, missing=", ".join(missing), fence=fence)
 
 
 def _is_broken(path: Path, kind: type) -> bool:

@@ -203,7 +203,12 @@ class HumanChannel:
             return [each.ask for each in self._waiting.values()]
 
     def answer(self, ask_id: str, text: str) -> bool:
-        """Answer a question; False if it waits no longer or never did. After True, `text` is its outcome."""
+        """Answer a question; False if it waits no longer or never did. After True, `text` is its outcome.
+
+        A blank text is no answer: the question is skipped, and the agent is told so in words (case AS-13).
+        """
+        if not text.strip():
+            return self.decline(ask_id)
         return self._decide(ask_id, "answered", well_formed(text))
 
     def decline(self, ask_id: str, reason: str = "") -> bool:

@@ -101,12 +101,21 @@ class CommandTexts:
     place_unusable: str
     """Placeholders: place, error."""
     not_utf8: str
+    no_text: str
     broken_store: str
     """Placeholders: path, error."""
     broken_file: str
     """Placeholders: path, kept."""
     broken_lineage: str
     """Placeholder: path."""
+    unreadable_document: str
+    """Placeholders: path, error."""
+    incomplete_document: str
+    """A frozen document. Placeholders: path, missing, fence (`open_fence`, or empty)."""
+    open_fence: str
+    """Placeholder: line."""
+    lacking: str
+    """What a step should have written. Placeholder: missing."""
     no_env_file: str
     """Placeholder: path."""
     no_session: str
@@ -235,9 +244,14 @@ ZH = CommandTexts(
     at_line="({file} 第 {line} 行)",
     place_unusable="{place} 用不了:{error}。要一个能写的目录;用 -w 换工作目录,用 -r 换运行目录。",
     not_utf8="路径不是 UTF-8",
+    no_text="不是 UTF-8 文本",
     broken_store="{path} 不是完好的会话库:{error}。把它挪开再跑:会话会从头开始,账目和文档都还在。",
     broken_file="! {path} 读不懂,原样留在 {kept},账目从新的文件接着记。",
     broken_lineage="! {path} 读不懂,接不上以前的会话,这次从新会话开始。",
+    unreadable_document="! {path} 读不了:{error}。这一步会重做。",
+    incomplete_document="! {path} 不完整,缺:{missing}。{fence}这一步会重做并盖掉它;要留着它,就先补好再跑。",
+    open_fence="第 {line} 行的围栏没有关上,它后面的都不算。",
+    lacking="写出来的东西不完整,缺:{missing}。",
     no_env_file="! FLOWER_ENV 指的 {path} 不存在,当作没有设。",
     no_session="没有会话 {session}(工作目录 {place})。会话只在它原来的工作目录和运行目录里找得到。",
     failed="出错了:{kind}: {error}",
@@ -352,12 +366,20 @@ EN = CommandTexts(
         "folder with -r."
     ),
     not_utf8="the path is not UTF-8",
+    no_text="it is not UTF-8 text",
     broken_store=(
         "{path} is no sound session store: {error}. Move it away and run again: sessions begin anew, accounts and "
         "documents stay."
     ),
     broken_file="! {path} makes no sense; it was kept as {kept}, and the accounts go on in a new file.",
     broken_lineage="! {path} makes no sense: earlier sessions cannot be taken up, this run begins with new ones.",
+    unreadable_document="! {path} cannot be read: {error}. That step is done anew.",
+    incomplete_document=(
+        "! {path} is incomplete, it lacks: {missing}. {fence}That step is done anew and replaces it; to keep it, "
+        "mend it first and run again."
+    ),
+    open_fence="The fence in line {line} is never closed, and what follows it does not count. ",
+    lacking="What was written is incomplete, it lacks: {missing}.",
     no_env_file="! There is no {path}, which FLOWER_ENV names; going on as if it were not set.",
     no_session=(
         "There is no session {session} (workspace {place}). A session is found only with the workspace and run folder "

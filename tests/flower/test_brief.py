@@ -153,6 +153,7 @@ def test_words_alone_complete_no_section(tmp_path: Path) -> None:
     assert Brief.load(tmp_path / "需求.md") == brief
 
 
+@pytest.mark.case("SE-3")
 def test_a_line_of_an_addition_that_looks_like_a_heading_stays_where_it_is() -> None:
     brief = Brief.parse(f"## 目标\nA\n## 验收标准\nB\n## 边界\nC\n## 未知与假设\nD\n\n{ADDED}")
     assert (brief.goal, brief.unknowns) == ("A", f"D\n\n{ADDED}")

@@ -429,6 +429,7 @@ def test_no_connection_is_a_matter_of_the_network(monkeypatch: pytest.MonkeyPatc
     assert "hush" not in reason
 
 
+@pytest.mark.case("SE-4")
 def test_a_gateway_that_repeats_the_credential_does_not_make_us_say_it(monkeypatch: pytest.MonkeyPatch) -> None:
     verdict, reason = probed(monkeypatch, Gateway(401, f"bad key\n {SECRET}" + "x" * 500))
     assert verdict == "auth"

@@ -511,6 +511,7 @@ async def test_words_that_look_like_the_end_are_words(make: Make) -> None:
 # -- the end ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.case("SS-5")
 @pytest.mark.parametrize(
     "script",
     [
@@ -588,6 +589,7 @@ async def test_a_cancelled_step_closes_the_program_books_its_cost_and_stays_canc
     assert runtime.current is None
 
 
+@pytest.mark.case("AG-7")
 async def test_a_second_cancellation_does_not_cut_the_closing_short(make: Make) -> None:
     reached = asyncio.Event()
     runtime = make([init(), reached.set, Until()])
