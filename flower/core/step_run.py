@@ -21,7 +21,7 @@ from flower import texts
 from flower.core import attempt, next_move, succession
 from flower.core.agent import AgentSpec, HandoffPolicy, Options
 from flower.core.books import Books, StepResult
-from flower.core.calibration import remember_overflow
+from flower.core.calibration import calib_path, calibrated_window, remember_overflow
 from flower.core.cost_journal import CostJournal, Entry, Spent
 from flower.core.events import Event
 from flower.core.gates import Hooks, tool_gate, turn_stop
@@ -207,9 +207,8 @@ class StepRun:
         if overflow and level.tokens:
             remember_overflow(level.tokens)
         if len(result.retired) >= policy.max_generations:
-            result.error = self.words.too_many_generations.format(
-                count=len(result.retired), at=policy.at, window=policy.window
-            )
+            text = self.words.too_many_generations
+            result.error = text.format(count=len(result.retired), at=policy.at, window=policy.window) + self._memory()
             return None
         self.tell(succession.writing(level, result.step))
         handoff = self._degraded(self.words.why_overflow) if overflow else await self._written()
@@ -223,7 +222,7 @@ class StepRun:
         level.reset()
         self.empty_handoffs = self.empty_handoffs + 1 if handoff.degraded else 0
         if self.empty_handoffs >= _EMPTY_HANDOFFS:
-            result.error = self.words.burning.format(window=policy.window, headroom=policy.room)
+            result.error = self.words.burning.format(window=policy.window, headroom=policy.room) + self._memory()
             return None
         self.start = Turn(text=handoff.prompt_block())
         return self.start
@@ -251,6 +250,11 @@ class StepRun:
         if why:
             self.result.errors.append(self.words.degraded_note.format(why=why))
         return handoff
+
+    def _memory(self) -> str:
+        """Where the window comes from, if that is the memory of an overflow: nobody would look for it there."""
+        remembered = calibrated_window() == self.runtime.handoff.window
+        return self.words.window_remembered.format(path=calib_path()) if remembered else ""
 
     def _degraded(self, why: str) -> Handoff:
         self.result.errors.append(self.words.degraded_note.format(why=why))

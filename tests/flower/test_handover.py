@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from claude_agent_sdk import ToolResultBlock, UserMessage
 
-from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, calibrated_window
+from flower.core.agent import (
+    AgentSpec,
+    CompactPolicy,
+    HandoffPolicy,
+    calib_path,
+    calibrated_window,
+    remember_overflow,
+)
 from flower.core.events import Event
 from flower.core.runtime import Runtime
 from flower.core.workbench import Workbench
@@ -146,6 +153,14 @@ async def test_an_overflow_asks_the_full_session_for_nothing(make: Make) -> None
     assert result.errors == ["Prompt is too long", "交接降级(上下文已经溢出,写不了交接)"]
     assert phases(heard) == ["near", "writing", "done"]
     assert calibrated_window() == 140_000
+
+
+async def test_a_window_that_was_remembered_is_named_with_its_file(make: Make) -> None:
+    remember_overflow(60_000)
+    runtime = make(full("A"), wrote("A", "nothing"), full("B"), wrote("B", "nothing"), handoff=True)
+    result, _ = await play(runtime)
+    assert runtime.handoff.window == 60_000
+    assert str(calib_path()) in (result.error or "")
 
 
 async def test_a_good_handover_between_them_starts_the_count_anew(make: Make) -> None:

@@ -14,10 +14,10 @@ import pytest
 from flower import AgentSpec, HumanChannel
 from flower.core import child
 from flower.core.env import KNOWN
-from flower.core.outfit import MANNERS
+from flower.core.options import MANNERS
 from tests.fakes.client import Own, init
 from tests.fakes.people import asked
-from tests.flower.catalogue.scene import Make, make
+from tests.flower.scene import Make, make
 from tests.flower.test_child import PATH, program, start
 
 __all__ = ["make"]
