@@ -55,6 +55,10 @@ _STOPPED = "hook_stopped"
 _NOTIFICATION = "task-notification"
 
 
+class SilenceError(TimeoutError):
+    """Nothing came for too long."""
+
+
 class Client(Protocol):
     """What an attempt needs of `ClaudeSDKClient`."""
 
@@ -234,7 +238,8 @@ class Conversation:
     """One client's life. Opened, read and closed by the one task that runs `run`.
 
     Args:
-        silent: the error of an attempt in which nothing came for `SILENCE_SECONDS`.
+        silence: seconds after which nothing is expected any more.
+        silent: the error of such an attempt. Placeholder: minutes.
         on_session: told a session's id the moment it is known; whatever it raises is the caller's to catch.
         tell: takes each event; what it raises fails the attempt (behaviour 5.2).
     """
@@ -243,6 +248,7 @@ class Conversation:
     text: str
     fold: Fold
     steering: Steers
+    silence: float
     silent: str
     on_session: Callable[[str], None]
     tell: Callable[[Event], None]
@@ -285,7 +291,7 @@ class Conversation:
     async def _read(self) -> None:
         """Send the prompt and read up to its result. Exceptions go to the fold, not into the task group."""
         self._talked = True
-        bound = self._bound = asyncio.timeout(SILENCE_SECONDS)
+        bound = self._bound = asyncio.timeout(self.silence)
         try:
             async with bound:
                 await self.client.query(_as_stream(self.text, self.fold.prompt))
@@ -298,7 +304,7 @@ class Conversation:
             if bound.expired() and self.fold.cut:
                 log.warning("attempt.no_result_after_cut")
             elif bound.expired():
-                self.fold.fail(TimeoutError(self.silent))
+                self.fold.fail(SilenceError(self.silent.format(minutes=round(self.silence / 60))))
             else:
                 log.debug("attempt.failed", exc_info=True)
                 self.fold.fail(err)
@@ -318,7 +324,7 @@ class Conversation:
             self._begin_cut(HANDOFF_DUE)
         if not self.fold.cut and self._bound is not None:
             # While a tool runs or a person is asked, silence is as it should be.
-            quiet = SILENCE_SECONDS + _announced_wait(message)
+            quiet = self.silence + _announced_wait(message)
             self._bound.reschedule(None if self.fold.calls else asyncio.get_running_loop().time() + quiet)
 
     def _cut_at_boundary(self, message: Message) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from flower import texts
 from flower.core import worktrees
 from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, Options, build_options
 from flower.core.child import NOTE
@@ -78,6 +80,9 @@ class OptionsBuilder:
             OSError: the workbench or the run folder cannot be written.
             ValueError: the spec asks for what there is not.
         """
+        if not self.workspace.is_dir():
+            # To make it anew would have the agent go on in an empty one.
+            raise NotADirectoryError(errno.ENOTDIR, texts.current().running.workspace_gone, str(self.workspace))
         hands_over = self.handoff.enabled and spec.compact is None
         if hands_over:
             spec = dataclasses.replace(spec, compact=CompactPolicy(mode="no_summary"))

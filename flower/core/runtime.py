@@ -179,7 +179,8 @@ class Runtime:
             raise
         finally:
             if self._books.close(result, self.store):
-                self._journal.booked(result)
+                for each in self.results:  # also those whose own row could not be written then
+                    self._journal.booked(each)
         return result
 
     def interrupt(self, message: str = "", *, now: bool = False) -> None:

@@ -192,3 +192,32 @@ async def test_a_program_that_still_runs_is_left_for_the_next_start(
         dead(entry)
     assert await CostJournal(tmp_path, "r2").adopt("work", object()) == Spent()
     assert len([path for path in entries(tmp_path) if path.suffix == ".note"]) == 3
+
+
+async def test_a_take_over_that_was_itself_killed_counts_once(tmp_path: Path) -> None:
+    """Killed after it wrote down the sum, before the records in it were gone."""
+    first = CostJournal(tmp_path, "r1")
+    left = first.begin("work", first)
+    left.over(Spent(cost_usd=1.0))
+    dead(left)
+    kept = left.path.read_text(encoding="utf-8")
+    second = CostJournal(tmp_path, "r2")
+    await second.adopt("work", second)
+    left.path.write_text(kept, encoding="utf-8")
+    (mine,) = [path for path in entries(tmp_path) if path.name.startswith("r2")]
+    stored = json.loads(mine.read_text(encoding="utf-8"))
+    mine.write_text(json.dumps({**stored, "owner": GONE, "since": "1"}), encoding="utf-8")
+    assert (await CostJournal(tmp_path, "r3").adopt("work", object())).cost_usd == 1.0
+
+
+async def test_what_a_resumed_program_left_behind_goes_also_if_its_step_never_runs_again(tmp_path: Path) -> None:
+    home = tmp_path / "claude-resume-y"
+    first = CostJournal(tmp_path, "r1")
+    entry = first.begin("judge", first)
+    entry.named("S", 0.0)
+    transcript(home, "S", state(0.5))
+    entry.note.write_text(f"{GONE}\n{home}\n\n", encoding="utf-8")
+    dead(entry)
+    assert await CostJournal(tmp_path, "r2").adopt("work", object()) == Spent()
+    assert not home.exists()
+    assert (await CostJournal(tmp_path, "r3").adopt("judge", object())).cost_usd == 0.5
