@@ -288,6 +288,11 @@ async def test_a_step_does_not_inherit_the_level_of_the_one_before(make: Make) -
     assert phases(heard) == []
 
 
+def unreachable(session: str) -> list[Item]:
+    error = say("API Error: 529", model="<synthetic>")
+    return [init(session), error, Own(session=session, is_error=True, status=529)]
+
+
 async def test_a_model_that_was_away_for_a_moment_writes_the_handoff_all_the_same(make: Make) -> None:
     away: list[Item] = [
         init("A"),
