@@ -61,7 +61,7 @@ SDK = [
 NOTE = "FLOWER_ATTEMPT_NOTE"
 """Names the file into which the script writes number and place of the program, which itself does not see it."""
 
-MARKERS = ("FLOWER_RUN", "FLOWER_RUN_FOLDER")
+MARKERS = ("FLOWER_RUN", "FLOWER_RUN_FOLDER", "FLOWER_ATTEMPT")
 """Mark every process of a run, so that a new owner finds what an old one left behind (rulings R26)."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")

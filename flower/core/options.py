@@ -14,6 +14,7 @@ from flower.core import worktrees
 from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, Options, build_options
 from flower.core.child import NOTE
 from flower.core.guard import merge_hooks, whitelist_guard, workbench_hooks
+from flower.core.leftovers import MARK
 from flower.core.openings import Openings, digest_of
 from flower.core.starting import start_script
 from flower.core.workbench import Workbench
@@ -111,7 +112,7 @@ class OptionsBuilder:
         options.stderr = stderr
         options.settings = worktrees.settings(spec.agents)
         options.cli_path = start_script(self.run_dir, options.env)
-        options.env[NOTE] = str(note)
+        options.env |= {NOTE: str(note), MARK: note.stem}
         index = digest_of(prelude)
         if turn.resume is not None and self.openings.began_with(turn.resume, otherwise=digest_of("")) != index:
             cast("dict[str, Any]", options.system_prompt)["snapshot"] = False

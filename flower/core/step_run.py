@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar, assert_never
 import anyio
 
 from flower import texts
-from flower.core import attempt, next_move, succession
+from flower.core import attempt, leftovers, next_move, succession
 from flower.core.agent import AgentSpec, HandoffPolicy, Options
 from flower.core.books import Books, StepResult
 from flower.core.calibration import calib_path, calibrated_window, remember_overflow
@@ -365,6 +365,8 @@ class StepRun:
         finally:
             done(fold)
             account.over(Spent(cost_usd=fold.cost_usd, num_turns=fold.num_turns))
+        if fold.program_failed:
+            await asyncio.to_thread(leftovers.end, account.note.stem)
         ending = fold.ending()
         if fold.program_failed and said:
             lines = " / ".join(said)[-500:]

@@ -185,6 +185,7 @@ async def test_every_attempt_gets_the_environment_that_the_design_needs(make: Ma
         "DISABLE_AUTO_COMPACT": "1",
         "CLAUDE_CONFIG_DIR": str(runtime.run_dir / "claude"),
         "FLOWER_ATTEMPT_NOTE": options.env["FLOWER_ATTEMPT_NOTE"],
+        "FLOWER_ATTEMPT": Path(options.env["FLOWER_ATTEMPT_NOTE"]).stem,
         "MINE": "1",
     }
     assert options.max_buffer_size is not None
