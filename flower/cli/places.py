@@ -67,7 +67,7 @@ def look_into(brief: Path, goal: Path) -> list[str]:
 def _incomplete(path: Path, kind: type[Brief] | type[Goal]) -> str:
     said = texts.current().commands
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
     except OSError as err:
@@ -84,7 +84,7 @@ def _incomplete(path: Path, kind: type[Brief] | type[Goal]) -> str:
 
 def _is_broken(path: Path, kind: type) -> bool:
     try:
-        return not isinstance(json.loads(path.read_text(encoding="utf-8")), kind)
+        return not isinstance(json.loads(path.read_text(encoding="utf-8-sig")), kind)
     except FileNotFoundError:
         return False
     except (OSError, ValueError, RecursionError):
