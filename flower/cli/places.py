@@ -50,7 +50,7 @@ def look_over(run_dir: str | Path) -> list[str]:
         with contextlib.suppress(OSError):
             manifest.rename(kept)
             notes.append(said.broken_file.format(path=manifest, kept=kept.name))
-    if _is_broken(lineage, dict):
+    if _is_broken(lineage, dict, encoding="utf-8-sig"):
         notes.append(said.broken_lineage.format(path=lineage))
     return notes
 
@@ -67,7 +67,7 @@ def look_into(brief: Path, goal: Path) -> list[str]:
 def _incomplete(path: Path, kind: type[Brief] | type[Goal]) -> str:
     said = texts.current().commands
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
     except OSError as err:
@@ -82,9 +82,9 @@ def _incomplete(path: Path, kind: type[Brief] | type[Goal]) -> str:
     return said.incomplete_document.format(path=path, missing=", ".join(missing), fence=fence)
 
 
-def _is_broken(path: Path, kind: type) -> bool:
+def _is_broken(path: Path, kind: type, *, encoding: str = "utf-8") -> bool:
     try:
-        return not isinstance(json.loads(path.read_text(encoding="utf-8")), kind)
+        return not isinstance(json.loads(path.read_text(encoding=encoding)), kind)
     except FileNotFoundError:
         return False
     except (OSError, ValueError, RecursionError):

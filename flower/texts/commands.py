@@ -244,7 +244,7 @@ ZH = CommandTexts(
     at_line="({file} 第 {line} 行)",
     place_unusable="{place} 用不了:{error}。要一个能写的目录;用 -w 换工作目录,用 -r 换运行目录。",
     not_utf8="路径不是 UTF-8",
-    no_text="不是 UTF-8 文本",
+    no_text="不是 UTF-8 文本(原文件会改名留着)",
     broken_store="{path} 不是完好的会话库:{error}。把它挪开再跑:会话会从头开始,账目和文档都还在。",
     broken_file="! {path} 读不懂,原样留在 {kept},账目从新的文件接着记。",
     broken_lineage="! {path} 读不懂,接不上以前的会话,这次从新会话开始。",
@@ -366,7 +366,7 @@ EN = CommandTexts(
         "folder with -r."
     ),
     not_utf8="the path is not UTF-8",
-    no_text="it is not UTF-8 text",
+    no_text="it is not UTF-8 text (the file is kept under another name)",
     broken_store=(
         "{path} is no sound session store: {error}. Move it away and run again: sessions begin anew, accounts and "
         "documents stay."

@@ -48,7 +48,7 @@ REDONE = "这一步会重做并盖掉它;要留着它,就先补好再跑。"
         (OPEN, f"不完整,缺:边界, 未知与假设。第 6 行的围栏没有关上,它后面的都不算。{REDONE}"),
         ("## 目标\nA\n", f"不完整,缺:验收标准, 边界, 未知与假设。{REDONE}"),
         ("it is all gone", f"不完整,缺:目标, 验收标准, 边界, 未知与假设。{REDONE}"),
-        (b"\xff\xfe", "读不了:不是 UTF-8 文本。这一步会重做。"),
+        (b"\xff\xfe", "读不了:不是 UTF-8 文本(原文件会改名留着)。这一步会重做。"),
     ],
     ids=["an open fence", "sections missing", "no section", "no text"],
 )
@@ -91,8 +91,15 @@ def test_a_goal_that_a_person_broke_is_named_too(tmp_path: Path, goal: str, told
 
 @pytest.mark.parametrize(
     "brief",
-    [None, "", WHOLE, "# 运行中的补充\n\n## 运行中补充(12:00:00)\nand red\n```\n", f"{WHOLE}\n## x(12:00:00)\n```\n"],
-    ids=["none", "empty", "whole", "additions alone", "a fence in an addition"],
+    [
+        None,
+        "",
+        WHOLE,
+        f"\ufeff{WHOLE}",
+        "# 运行中的补充\n\n## 运行中补充(12:00:00)\nand red\n```\n",
+        f"{WHOLE}\n## x(12:00:00)\n```\n",
+    ],
+    ids=["none", "empty", "whole", "a byte order mark", "additions alone", "a fence in an addition"],
 )
 def test_of_what_is_whole_or_not_yet_written_nothing_is_said(tmp_path: Path, brief: str | None) -> None:
     if brief is not None:
