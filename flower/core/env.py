@@ -89,12 +89,6 @@ def from_project(name: str) -> bool:
     return name in _from_project and _from_project[name] == _environment.get(name)
 
 
-def forget(name: str) -> None:
-    """Empty a variable. It counts as set then, so no file fills it again."""
-    _from_project.pop(name, None)
-    _environment[name] = ""
-
-
 def stored() -> dict[str, str]:
     """What the file that `flower setup` writes holds now; empty where it cannot be read."""
     return _looked_for(user_env_path())
@@ -133,12 +127,17 @@ def describe() -> dict[str, str]:
     for key in KNOWN:
         value = _environment.get(key, "")
         if value and ("TOKEN" in key or "KEY" in key):
-            shown[key] = spoken.masked.format(head=value[:4], count=len(value))
+            shown[key] = masked(value)
         elif key == "ANTHROPIC_BASE_URL":
             shown[key] = _without_password(value) if value else spoken.default_value.format(value=_OFFICIAL)
         elif value:
             shown[key] = value
     return shown
+
+
+def masked(secret: str) -> str:
+    """A secret as it may be shown: its first four characters and how long it is."""
+    return current().surroundings.masked.format(head=secret[:4], count=len(secret))
 
 
 def variable(name: str) -> str:

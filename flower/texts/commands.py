@@ -127,14 +127,33 @@ class CommandTexts:
     """Placeholder: reason."""
     setup_where: str
     """Placeholder: path."""
+    line_without_effect: str
+    """Placeholders: line, key."""
     ask_credential: str
+    ask_credential_again: str
+    """Placeholder: present, masked."""
     ask_base: str
+    """Placeholder: enter, what Enter does. The same for the two below."""
     ask_model: str
     ask_window: str
+    enter_is: str
+    """Placeholder: what."""
+    enter_keeps: str
+    """Placeholders: present, without."""
+    official: str
+    default_model: str
+    automatic: str
     no_credential: str
     odd_credential: str
+    odd_address: str
+    """Placeholder: value."""
     odd_window: str
     """Placeholder: value."""
+    tried: str
+    """Placeholder: reason."""
+    not_tried: str
+    """Placeholder: reason."""
+    set_up_anew: str
     stored: str
     """Placeholder: path."""
     not_stored: str
@@ -142,6 +161,15 @@ class CommandTexts:
     shadowed: str
     """Placeholder: key."""
     setup_needs_terminal: str
+
+    # The address of a project, and a credential from elsewhere
+    address_of_project: str
+    """Placeholders: address, path. The same for the one below."""
+    address_unasked: str
+    address_declined: str
+    """Placeholder: path."""
+    ask_address: str
+    yes: tuple[str, ...]
 
     # The end
     total: str
@@ -249,17 +277,40 @@ ZH = CommandTexts(
     auth_reason="! 凭证被拒:{reason}",
     config_reason="! 网关地址或模型名不对:{reason}",
     setup_where="会存到 {path},只有你自己能读。Ctrl-C 退出。",
-    ask_credential="token(不会显示): ",
-    ask_base="网关地址(回车 = 官方): ",
-    ask_model="模型(回车 = 默认): ",
-    ask_window="上下文窗口,token 数(回车 = 自动): ",
+    line_without_effect="! ./.env 第 {line} 行没有起作用:要写成 {key}=值,前面不带 export,中间用等号。",
+    ask_credential="API key 或 token(不会显示): ",
+    ask_credential_again="API key 或 token(不会显示;输 = 保留现在的 {present}): ",
+    ask_base="网关地址({enter}): ",
+    ask_model="模型({enter}): ",
+    ask_window="上下文窗口,token 数,例如 200k({enter}): ",
+    enter_is="回车 = {what}",
+    enter_keeps="回车 = {present},- = {without}",
+    official="官方",
+    default_model="默认",
+    automatic="自动",
     no_credential="没给 token,取消。",
     odd_credential="这个 token 里有空格、控制字符或者非 ASCII 字符,多半是没贴对。没有存,取消。",
-    odd_window="! {value} 不是正整数,窗口按自动算。",
+    odd_address="! {value} 不行:网关地址要以 http:// 或 https:// 开头,例如 https://gateway.example。再输一次。",
+    odd_window="! {value} 不行:要一个正整数,也可以写 200k 或 1m。再输一次。",
+    tried="+ 试过了,端点认这个凭证({reason})",
+    not_tried="! 没能试出来:{reason}。存着的照样会用;网络好了再跑就行。",
+    set_up_anew="! 存着的就是这个。要改,再跑一次 `flower setup`。",
     stored="+ 存好了:{path}",
     not_stored="! 没存成 {path}:{error}",
     shadowed="! 环境变量 {key} 里另有一个值,下次启动时它优先。要用刚存的,先 unset {key}。",
     setup_needs_terminal="setup 要在终端里跑:它要问你几个问题。没有终端就写一个 .env,或者 export。",
+    address_of_project=(
+        "! {path} 把网关地址设成了 {address},而你的凭证不是从这个文件来的。\n"
+        "  接着跑,你的凭证就会发到那里去。这个地址是你(或者你信得过的人)设的吗?"
+    ),
+    address_unasked=(
+        "{path} 把网关地址设成了 {address},而凭证不是从这个文件来的:没有人能点头,所以没有发。\n"
+        "信得过这个地址就设 FLOWER_TRUST_ADDRESS={address},或者在终端里跑一次 flower 并答应;"
+        "信不过就把那一行从 {path} 里去掉。"
+    ),
+    address_declined="没有发。要用自己的地址,就把 ANTHROPIC_BASE_URL 那一行从 {path} 里去掉,或者 export 自己的。",
+    ask_address="把凭证发到那里? (y = 发,并记住这个目录和地址;回车 = 不发) > ",
+    yes=("y", "yes", "是", "发"),
     total="总花费 ${cost:.4f} · 清单 {path}",
     stopped_at="在步骤 '{step}' 中止",
     why="! {reason}",
@@ -372,17 +423,45 @@ EN = CommandTexts(
     auth_reason="! The credentials were refused: {reason}",
     config_reason="! The gateway's address or the model's name is wrong: {reason}",
     setup_where="It goes into {path}, which only you can read. Ctrl-C quits.",
-    ask_credential="Token (not shown): ",
-    ask_base="Address of the gateway (Enter = official): ",
-    ask_model="Model (Enter = default): ",
-    ask_window="Context window in tokens (Enter = automatic): ",
+    line_without_effect=(
+        "! Line {line} of ./.env has no effect: it must be {key}=value, without export and with an equals sign."
+    ),
+    ask_credential="API key or token (not shown): ",
+    ask_credential_again="API key or token (not shown; = keeps the present {present}): ",
+    ask_base="Address of the gateway ({enter}): ",
+    ask_model="Model ({enter}): ",
+    ask_window="Context window in tokens, for example 200k ({enter}): ",
+    enter_is="Enter = {what}",
+    enter_keeps="Enter = {present}, - = {without}",
+    official="official",
+    default_model="default",
+    automatic="automatic",
     no_credential="No token, nothing stored.",
     odd_credential="This token holds blanks, control or non-ASCII characters; probably pasted badly. Nothing stored.",
-    odd_window="! {value} is no positive whole number; the window stays automatic.",
+    odd_address="! {value} will not do: an address begins with http:// or https://, as in https://gateway.example",
+    odd_window="! {value} will not do: a positive whole number is needed, or 200k, or 1m.",
+    tried="+ Tried: the endpoint takes these credentials ({reason})",
+    not_tried="! Could not be tried: {reason}. What is stored will be used; run again when the network is back.",
+    set_up_anew="! That is what is stored now. To change it run `flower setup` again.",
     stored="+ Stored: {path}",
     not_stored="! {path} could not be written: {error}",
     shadowed="! The environment variable {key} holds another value, which wins at the next start. First: unset {key}",
     setup_needs_terminal="setup asks questions and needs a terminal. Without one, write a .env or export variables.",
+    address_of_project=(
+        "! {path} sets the gateway's address to {address}, and your credentials are not from that file.\n"
+        "  Going on sends them there. Was this address set by you, or by somebody you trust?"
+    ),
+    address_unasked=(
+        "{path} sets the gateway's address to {address}, and the credentials are not from that file: nobody can be "
+        "asked, so nothing was sent.\n"
+        "If you trust the address, set FLOWER_TRUST_ADDRESS={address}, or run flower at a terminal once and say yes. "
+        "If not, take that line out of {path}."
+    ),
+    address_declined=(
+        "Nothing was sent. To use an address of your own, take ANTHROPIC_BASE_URL out of {path}, or export yours."
+    ),
+    ask_address="Send the credentials there? (y = yes, remembered for this folder and address; Enter = no) > ",
+    yes=("y", "yes"),
     total="Total cost ${cost:.4f} · accounts {path}",
     stopped_at="Stopped at step '{step}'",
     why="! {reason}",

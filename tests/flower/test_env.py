@@ -239,14 +239,6 @@ def test_a_credential_from_elsewhere_at_the_address_of_a_project_is_noticed(
     assert env.address_of_a_project() == told
 
 
-def test_a_forgotten_variable_is_not_filled_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(home / "cwd" / ".env", "ANTHROPIC_API_KEY=old\n")
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "old")
-    env.forget("ANTHROPIC_API_KEY")
-    assert env.load_dotenv() == {}
-    assert env.check_credentials() is not None
-
-
 def test_lines_that_were_meant_and_have_no_effect_are_found(home: Path) -> None:
     put(
         home / "cwd" / ".env",
