@@ -8,6 +8,11 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandTexts:
     # Help
+    head_usage: str
+    head_error: str
+    head_arguments: str
+    head_switches: str
+    help_help: str
     about: str
     more: str
     help_go: str
@@ -42,6 +47,19 @@ class CommandTexts:
     help_version: str
     bad_number: str
     """Placeholders: value, least."""
+    not_number: str
+    """Placeholder: value. The same for the one below."""
+    not_whole: str
+    unrecognized: str
+    """Placeholder: arguments."""
+    switch_meant: str
+    """Placeholder: switch."""
+    switch_of: str
+    """Placeholders: switch, commands."""
+    quotes_meant: str
+    """Placeholder: line."""
+    run_meant: str
+    """Placeholder: target."""
     fork_alone: str
 
     # Asking for the request
@@ -98,6 +116,8 @@ class CommandTexts:
     """Where in a flow file. Placeholders: file, line."""
 
     # Places and files
+    made: str
+    """Placeholder: path."""
     place_unusable: str
     """Placeholders: place, error."""
     not_utf8: str
@@ -190,6 +210,11 @@ class CommandTexts:
 
 
 ZH = CommandTexts(
+    head_usage="用法:",
+    head_error="错误:",
+    head_arguments="参数",
+    head_switches="开关",
+    help_help="显示这份说明",
     about="在 claude-agent-sdk 上跑几个小时、几天的 agent:先确认需求,设定目标,干活,再判定。",
     more=(
         "不写子命令就是 go:\n"
@@ -229,6 +254,16 @@ ZH = CommandTexts(
     help_fork="从那个会话分叉,不在原会话上接着写(要和 --resume 一起用)",
     help_version="显示版本",
     bad_number="{value!r} 不行:要一个数,至少是 {least}",
+    not_number="{value!r} 不行:要一个数,例如 1800",
+    not_whole="{value!r} 不行:要一个整数,例如 3",
+    unrecognized="不认识的参数:{arguments}",
+    switch_meant="是不是 {switch}?",
+    switch_of="{switch} 是 {commands} 的开关。",
+    quotes_meant="一句话有好几个词,就加引号:{line}",
+    run_meant=(
+        "诉求只有 {target!r} 这一个词,像是一个工作流。是不是要 flower run {target}?\n"
+        "要是真想让 agent 处理这个文件,就说一句完整的话。"
+    ),
     fork_alone="--fork 要和 --resume 一起用:没有会话就没有可分叉的东西",
     what_new="要做什么? 一句话就够,回车开始(Ctrl-C 退出)",
     what_next="接着上次? 直接回车 = 接着做;也可以说点新的;/new = 重开一件事(Ctrl-C 退出)",
@@ -261,6 +296,7 @@ ZH = CommandTexts(
         "'{target}' 给出的是 {kind},不是 Workflow。它要么是一个 Workflow,要么是一个不带参数、返回 Workflow 的函数。"
     ),
     at_line="({file} 第 {line} 行)",
+    made="新建了 {path}",
     place_unusable="{place} 用不了:{error}。要一个能写的目录;用 -w 换工作目录,用 -r 换运行目录。",
     not_utf8="路径不是 UTF-8",
     broken_store="{path} 不是完好的会话库:{error}。把它挪开再跑:会话会从头开始,账目和文档都还在。",
@@ -323,6 +359,11 @@ ZH = CommandTexts(
 )
 
 EN = CommandTexts(
+    head_usage="usage: ",
+    head_error="error: ",
+    head_arguments="arguments",
+    head_switches="switches",
+    help_help="show this help",
     about="Agent runs of hours and days on claude-agent-sdk: clarify, set a goal, work, judge.",
     more=(
         "Without a subcommand it is go:\n"
@@ -362,6 +403,16 @@ EN = CommandTexts(
     help_fork="branch off from that session instead of going on in it (with --resume)",
     help_version="show the version",
     bad_number="{value!r} does not do: a number is needed, at least {least}",
+    not_number="{value!r} does not do: a number is needed, for example 1800",
+    not_whole="{value!r} does not do: a whole number is needed, for example 3",
+    unrecognized="unrecognized arguments: {arguments}",
+    switch_meant="Did you mean {switch}?",
+    switch_of="{switch} is a switch of {commands}.",
+    quotes_meant="A request of several words needs quotes: {line}",
+    run_meant=(
+        "The request is the one word {target!r}, which looks like a workflow. Did you mean: flower run {target}\n"
+        "If an agent is to do something with that file, say so in a sentence."
+    ),
     fork_alone="--fork goes with --resume: without a session there is nothing to branch off from",
     what_new="What is to be done? One sentence will do, Enter begins (Ctrl-C quits)",
     what_next="Go on? Enter = carry on; or say something new; /new = begin another matter (Ctrl-C quits)",
@@ -398,6 +449,7 @@ EN = CommandTexts(
         "'{target}' is {kind}, not a Workflow. It must be a Workflow, or a function without arguments that returns one."
     ),
     at_line="({file}, line {line})",
+    made="Made {path}",
     place_unusable=(
         "{place} cannot be used: {error}. A writable directory is needed; choose the workspace with -w and the run's "
         "folder with -r."
