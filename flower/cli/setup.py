@@ -130,7 +130,11 @@ def _asked(reason: str) -> bool:
         if present[asked]:
             values |= {key: "" for key in keys if key not in values}
     old = stored()
-    shadows = [key for key in values if variable(key) and variable(key) not in (values[key], old.get(key))]
+    shadows = [
+        (said.shadowed_here if from_project(key) else said.shadowed).format(key=key)
+        for key in values
+        if variable(key) and variable(key) not in (values[key], old.get(key))
+    ]
     try:
         keep(path, values)
     except OSError as err:
@@ -138,8 +142,8 @@ def _asked(reason: str) -> bool:
         return False
     load_dotenv(path, override=True)
     screen.say(said.stored.format(path=path))
-    for key in shadows:
-        screen.say(said.shadowed.format(key=key))
+    for each in shadows:
+        screen.say(each)
     return True
 
 

@@ -179,7 +179,8 @@ class CommandTexts:
     not_stored: str
     """Placeholders: path, error."""
     shadowed: str
-    """Placeholder: key."""
+    """Placeholder: key. The same for the one below."""
+    shadowed_here: str
     setup_needs_terminal: str
 
     # The address of a project, and a credential from elsewhere
@@ -334,6 +335,7 @@ ZH = CommandTexts(
     stored="+ 存好了:{path}",
     not_stored="! 没存成 {path}:{error}",
     shadowed="! 环境变量 {key} 里另有一个值,下次启动时它优先。要用刚存的,先 unset {key}。",
+    shadowed_here="! 这个目录的 .env 里 {key} 另有一个值,下次在这里启动时它优先。要用刚存的,就把那一行去掉。",
     setup_needs_terminal="setup 要在终端里跑:它要问你几个问题。没有终端就写一个 .env,或者 export。",
     address_of_project=(
         "! {path} 把网关地址设成了 {address},而你的凭证不是从这个文件来的。\n"
@@ -498,6 +500,7 @@ EN = CommandTexts(
     stored="+ Stored: {path}",
     not_stored="! {path} could not be written: {error}",
     shadowed="! The environment variable {key} holds another value, which wins at the next start. First: unset {key}",
+    shadowed_here="! The .env of this folder holds another {key}, which wins at the next start here: take it out there.",
     setup_needs_terminal="setup asks questions and needs a terminal. Without one, write a .env or export variables.",
     address_of_project=(
         "! {path} sets the gateway's address to {address}, and your credentials are not from that file.\n"

@@ -209,7 +209,10 @@ def test_a_new_token_does_not_go_to_the_address_of_a_project(
     with typed(monkeypatch, "token", "", "", ""):
         assert run_setup() is True
     assert os.environ["ANTHROPIC_BASE_URL"] == ""
-    assert "回车 = 官方" in capsys.readouterr().out
+    shown = "".join(capsys.readouterr().out.split("\n"))
+    assert "回车 = 官方" in shown
+    assert "这个目录的 .env 里 ANTHROPIC_BASE_URL 另有一个值" in shown
+    assert "unset" not in shown
 
 
 def test_what_is_not_an_answer_is_asked_for_again_with_the_reason(
