@@ -500,7 +500,7 @@ EN = CommandTexts(
     stored="+ Stored: {path}",
     not_stored="! {path} could not be written: {error}",
     shadowed="! The environment variable {key} holds another value, which wins at the next start. First: unset {key}",
-    shadowed_here="! The .env of this folder holds another {key}, which wins at the next start here: take it out there.",
+    shadowed_here="! The .env of this folder holds another {key}, which wins at the next start here: take it out.",
     setup_needs_terminal="setup asks questions and needs a terminal. Without one, write a .env or export variables.",
     address_of_project=(
         "! {path} sets the gateway's address to {address}, and your credentials are not from that file.\n"
