@@ -10,16 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flower import texts
+from flower.cli.screen import standard
 from flower.core import grammar
 from flower.core.brief import Brief
 from flower.core.goal import Goal
+from flower.stores.sqlite import SessionFileError
 
 STORE, MANIFEST, LINEAGE = "sessions.db", "manifest.json", "lineage.json"
 
 
 @contextlib.contextmanager
 def usable(*, workspace: str | Path, run_dir: str | Path) -> Iterator[None]:
-    """Turn what the disk and the session store refuse in this block into words.
+    """Turn what the disk and the session store refuse in this block into words. A workspace that is made in it is told.
 
     Raises:
         SystemExit: with these words.
@@ -29,13 +31,18 @@ def usable(*, workspace: str | Path, run_dir: str | Path) -> Iterator[None]:
         if any("\ud800" <= each <= "\udfff" for each in str(path)):
             # The agents' program cannot start there, and would be tried again and again.
             raise SystemExit(said.place_unusable.format(place=ascii(str(path)), error=said.not_utf8))
+    missing = not Path(workspace).exists()
     try:
         yield
+    except SessionFileError as err:  # says itself which file, why, and what to do
+        raise SystemExit(str(err)) from None
     except sqlite3.Error as err:
         raise SystemExit(said.broken_store.format(path=Path(run_dir) / STORE, error=err)) from None
     except OSError as err:
         place = err.filename if isinstance(err.filename, str) else workspace
         raise SystemExit(said.place_unusable.format(place=place, error=err.strerror or err)) from None
+    if missing and Path(workspace).is_dir():
+        standard().say(said.made.format(path=Path(workspace).absolute()))
 
 
 def look_over(run_dir: str | Path) -> list[str]:

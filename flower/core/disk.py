@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 _documents = threading.Lock()
 """Held from reading a document to replacing it, and while something is added to one; nobody is called under it."""
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write line ends of its own
+
 
 def write_whole(path: Path, content: str | bytes) -> Path:
     """Replace the file in one step, creating its folders; returns the resolved path. Text is written as UTF-8.
@@ -38,8 +40,10 @@ def write_whole(path: Path, content: str | bytes) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     before = _look(target)
     draft = target.parent / f".{secrets.token_hex(8)}.tmp"
+    # What replaces a file that only its owner may read must not be open to others for a moment.
+    mode = 0o666 if before is None else 0o600
     try:
-        with draft.open("xb") as file:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode), "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

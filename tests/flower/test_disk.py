@@ -90,6 +90,29 @@ def test_a_special_mode_is_kept_whatever_new_files_get(tmp_path: Path) -> None:
     assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o604
 
 
+@pytest.mark.parametrize(("before", "meanwhile"), [(0o600, 0o600), (0o644, 0o600), (None, 0o644)])
+def test_what_replaces_a_closed_file_is_closed_from_its_first_byte_on(
+    before: int | None, meanwhile: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, seen, synced = tmp_path / "a", [], os.fsync
+    if before is not None:
+        target.touch()
+        target.chmod(before)
+
+    def look(number: int) -> None:
+        seen.append(os.fstat(number).st_mode & 0o777)
+        synced(number)
+
+    monkeypatch.setattr(os, "fsync", look)
+    mask = os.umask(0o022)
+    try:
+        write_whole(target, "secret")
+    finally:
+        os.umask(mask)
+    assert seen == [meanwhile]
+    assert target.stat().st_mode & 0o777 == (before or 0o644)
+
+
 def test_reading_a_file_that_is_not_there_gives_nothing(tmp_path: Path) -> None:
     assert read_whole(tmp_path / "missing") is None
     assert read_whole(tmp_path / "missing" / "deeper") is None
