@@ -1,7 +1,7 @@
 """A key goes to no address that its owner has not chosen: that of a project's own .env is asked about first.
 
 API 17.1 lets the `.env` of the current folder name the gateway before the person's own file does, and whoever wrote the
-project wrote that file (docs/decisions/what-a-projects-env-may-set.md).
+project wrote that file (docs/decisions/0018).
 """
 
 from __future__ import annotations

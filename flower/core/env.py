@@ -37,7 +37,7 @@ PROBE_NET = "net"
 # A limit of 1 makes models that reason answer many times more slowly.
 PROBE_MAX_TOKENS = 16
 
-# What steers programs that we start, and where secrets lie (docs/decisions/what-a-projects-env-may-set.md).
+# What steers programs that we start, and where secrets lie (docs/decisions/0018).
 _NOT_FROM_A_PROJECT = re.compile(
     r"(?:GIT_|PIP_|PIPX_|UV_|LD_|DYLD_|PYTHON).*"
     r"|PATH|HOME|XDG_CONFIG_HOME|FLOWER_ENV|FLOWER_UPDATE_FROM|FLOWER_TRUST_ADDRESS",
