@@ -18,7 +18,7 @@ from claude_agent_sdk import AssistantMessage, ClaudeAgentOptions, ClaudeSDKClie
 
 from flower import AgentSpec, Runtime, Step, Workflow, normalize
 from flower.core.agent import OFFERED
-from flower.core.outfit import MANNERS, QUIET
+from flower.core.options import MANNERS, QUIET
 from flower.testing import ScriptedModel, read_story, scripted_surroundings
 
 PAIRS = 15

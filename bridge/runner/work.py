@@ -126,9 +126,10 @@ def assemble(
     """
     said, run_dir = catalogue.of(order.language), flower_folder(order)
     workflow = make_workflow(order, run_dir=run_dir)
+    plugins = plugins_of(order)
     channel = workflow.channel = workflow.channel or HumanChannel()
     runtime = Runtime(workspace=order.workspace, run_dir=run_dir, workbench=workflow.workbench or False)
-    runtime.plugin_dirs = plugins_of(order)
+    runtime.plugin_dirs = plugins
     budget = order.options.get("budget")
     runtime.spent_before = spent_in(run_dir)
     runtime.budget_usd = None if budget is None else float(str(budget))

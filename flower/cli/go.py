@@ -18,7 +18,7 @@ from flower.cli.farewell import bequeath
 from flower.cli.interrupts import Interrupts
 from flower.cli.loading import TargetError, load_workflow
 from flower.cli.occupied import Occupied
-from flower.cli.places import STORE, look_over, shown, usable
+from flower.cli.places import STORE, look_into, look_over, shown, usable
 from flower.cli.render import Render
 from flower.cli.screen import Screen, standard
 from flower.cli.setup import ensure_credentials, run_setup
@@ -29,6 +29,7 @@ from flower.core import update
 from flower.core.agent import AgentSpec, HandoffPolicy
 from flower.core.env import describe
 from flower.core.events import Event
+from flower.core.goal import Goal
 from flower.core.human import HumanChannel
 from flower.core.lineage import Lineage
 from flower.core.plugins import beside
@@ -36,6 +37,7 @@ from flower.core.runtime import Runtime, StepResult
 from flower.stores.sqlite import SqliteSessionStore
 from flower.workflow.aside import Recent
 from flower.workflow.base import Ctx, Workflow
+from flower.workflow.clarify import MISSING_KEY
 from flower.workflow.request import recall_request, remember_request
 from flower.workflow.starter import starter_flow, wake_state
 
@@ -242,6 +244,8 @@ def _starter(args: argparse.Namespace, place: Occupied) -> tuple[Workflow, Runti
     _look_at_store(args.run_dir)
     state = wake_state(args.workspace, run_dir=args.run_dir, isolate=args.isolate)
     waking = state["waking"] and not args.new
+    for note in () if args.new else look_into(state["brief"], state["goal"]):
+        standard().say(note)
     # Ended while it was clarified: no document says yet what it was about.
     begun = recall_request(args.run_dir, args.workspace) if state["steps"] and not args.new else ""
     request = readable(args.ask or "") or _asked(args, waking=waking or bool(begun))
@@ -378,7 +382,7 @@ def _finished(runtime: Runtime, work: Coroutine[Any, Any, Ctx], *, verbose: bool
     if step is None:
         return 0
     result = ctx.get("_results", {}).get(step)
-    reason = str(ctx.get("_aborted") or _reason(result))
+    reason = str(ctx.get("_aborted") or _reason(result) or _lacking(ctx, step))
     if reason:
         screen.say(said.why.format(reason=reason))
     if credentials_refused([reason, *_errors(result)]) and is_terminal() and _set_up_again():
@@ -407,6 +411,16 @@ def _reason(result: StepResult | None) -> str:
     if result is None:
         return ""
     return " ".join((result.error or " ".join(_errors(result)[-1:]))[:_LONGEST].split())
+
+
+def _lacking(ctx: Ctx, step: str) -> str:
+    """Why a step failed whose result was to be a document."""
+    words = texts.current()
+    result = ctx.get("_results", {}).get(step)
+    missing = ctx.get(MISSING_KEY, [])
+    if step == words.workflow.set_goal and result is not None:
+        missing = Goal.parse(result.text).missing()
+    return words.commands.lacking.format(missing=", ".join(missing)) if missing else ""
 
 
 def _errors(result: StepResult | None) -> Sequence[str]:

@@ -18,6 +18,15 @@ class TargetError(Exception):
     """What is wrong with a target, in words for a person."""
 
 
+def check_target(target: str) -> None:
+    """See whether a target has the right form and names a file that is there. Runs nothing, so it is quick.
+
+    Raises:
+        TargetError: it does not.
+    """
+    _file(_parts(target)[0])
+
+
 def load_workflow(target: str) -> tuple[Workflow, Path | None]:
     """Import a target, call it if it can be called, and return its workflow and the file that it came from.
 
@@ -27,9 +36,7 @@ def load_workflow(target: str) -> tuple[Workflow, Path | None]:
         TargetError: there is no such workflow, or its code failed.
     """
     said = texts.current().commands
-    place, colon, attribute = target.rpartition(":")
-    if not colon or not place or not attribute:
-        raise TargetError(said.target_form)
+    place, attribute = _parts(target)
     module = _module(place)
     found: Any = module
     for name in attribute.split("."):
@@ -50,13 +57,27 @@ def load_workflow(target: str) -> tuple[Workflow, Path | None]:
     return found, Path(source).resolve() if source else None
 
 
+def _parts(target: str) -> tuple[str, str]:
+    place, colon, attribute = target.rpartition(":")
+    if not colon or not place or not attribute:
+        raise TargetError(texts.current().commands.target_form)
+    return place, attribute
+
+
+def _file(place: str) -> Path | None:
+    """The file that a target names; None where it names a module."""
+    if not place.endswith(".py") and "/" not in place:
+        return None
+    path = Path(place)
+    if not path.is_file():
+        raise TargetError(texts.current().commands.no_file.format(path=place, cwd=Path.cwd()))
+    return path
+
+
 def _module(place: str) -> ModuleType:
     said = texts.current().commands
     name = place
-    if place.endswith(".py") or "/" in place:
-        path = Path(place)
-        if not path.is_file():
-            raise TargetError(said.no_file.format(path=place, cwd=Path.cwd()))
+    if path := _file(place):
         sys.path.insert(0, str(path.resolve().parent))
         name = path.stem
     elif "" not in sys.path and str(Path.cwd()) not in sys.path:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import io
 import math
+import shlex
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
 from flower import __version__, texts
 from flower.cli.text import clean, plain
 
 PROG = "flower"
 DEFAULT = "go"
+EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
 Command = Callable[[argparse.Namespace], int]
@@ -46,7 +50,7 @@ def program(argv: Sequence[str]) -> int:
     except ValueError as err:  # FLOWER_LANG
         raise SystemExit(f"{PROG}: {err}") from None
     try:
-        args = parser.parse_args(with_default(argv, parser))
+        args = _parsed(parser, argv)
         from flower.cli.noise import told
 
         with told(logs=args.verbose):
@@ -60,25 +64,90 @@ def program(argv: Sequence[str]) -> int:
     return status
 
 
+class _Parser(argparse.ArgumentParser):
+    """Speaks the language that is spoken; its own words are English where argparse leaves no room for others."""
+
+    def __init__(self, **given: Any) -> None:
+        said = texts.current().commands
+        super().__init__(allow_abbrev=False, formatter_class=_Help, **given)
+        # The two groups that every parser has; argparse offers no other way to name them.
+        self._positionals.title, self._optionals.title = said.head_arguments, said.head_switches
+        if self.add_help:
+            self._option_string_actions["-h"].help = said.help_help
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_USAGE, f"{self.prog}: {texts.current().commands.head_error}{message}\n")
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, texts.current().commands.head_usage if prefix is None else prefix)
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """Parse, and say what was probably meant by arguments that make no sense."""
+    said = texts.current().commands
+    args, rest = parser.parse_known_args(with_default(argv, parser))
+    if rest:
+        hints = [*_switches_meant(parser, args.command, rest), *_quotes_meant(args, rest)]
+        parser.error("\n".join([said.unrecognized.format(arguments=" ".join(map(shlex.quote, rest))), *hints]))
+    if args.command == DEFAULT and _is_target(args.ask or ""):
+        parser.error(said.run_meant.format(target=args.ask))
+    return args
+
+
+def _switches_meant(parser: argparse.ArgumentParser, command: str, rest: Sequence[str]) -> Iterable[str]:
+    said = texts.current().commands
+    known = {name: list(each._option_string_actions) for name, each in _commands(parser).items()}  # noqa: SLF001 - as below
+    for word in rest:
+        name = word.partition("=")[0]
+        if not name.startswith("--"):
+            continue
+        if owners := [owner for owner, switches in known.items() if name in switches]:
+            yield said.switch_of.format(switch=name, commands=", ".join(f"{PROG} {owner}" for owner in owners))
+        elif near := difflib.get_close_matches(name, known[command], n=1):
+            yield said.switch_meant.format(switch=near[0])
+
+
+def _quotes_meant(args: argparse.Namespace, rest: Sequence[str]) -> Iterable[str]:
+    first = getattr(args, "ask", None) or getattr(args, "prompt", None)
+    if first and not any(word.startswith("-") for word in rest):  # or a word may be the value of such a switch
+        command = PROG if args.command == DEFAULT else f"{PROG} {args.command}"
+        yield texts.current().commands.quotes_meant.format(line=f'{command} "{" ".join([first, *rest])}"')
+
+
+def _is_target(request: str) -> bool:
+    """Whether a request is the target of `run` in truth: one word that names a Python file."""
+    if request.endswith(".py"):
+        return len(request.split()) == 1
+    place, _, attribute = request.rpartition(":")
+    if len(request.split()) != 1 or not place or not all(map(str.isidentifier, attribute.split("."))):
+        return False
+    with contextlib.suppress(OSError, ValueError):
+        return any(Path(each).is_file() for each in (place, f"{place.replace('.', '/')}.py"))
+    return False
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    action = next(each for each in parser._actions if isinstance(each, argparse._SubParsersAction))  # noqa: SLF001 - argparse has no other way to ask
+    commands: dict[str, argparse.ArgumentParser] = action.choices
+    return commands
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser; each subcommand sets `fn`, which takes the parsed arguments and returns the exit status."""
     said = texts.current().commands
-    parser = argparse.ArgumentParser(
-        prog=PROG,
-        description=said.about,
-        epilog=said.more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = _Parser(prog=PROG, description=said.about, epilog=said.more)
     parser.add_argument("--version", action="version", version=f"{PROG} {__version__}", help=said.help_version)
     _switches(parser, kept=False)
     # With a default of their own the subcommands would undo what stood before them.
-    shared = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    shared = _Parser(add_help=False)
     _switches(shared, kept=True)
     commands = parser.add_subparsers(dest="command", required=True, metavar="{go,run,once,setup}")
 
     def command(name: str, about: str, fn: Command) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=about, description=about, parents=[shared], allow_abbrev=False)
+        made = commands.add_parser(name, help=about, description=about, parents=[shared])
         made.set_defaults(fn=fn)
         return made
 
@@ -94,7 +163,7 @@ def build_parser() -> argparse.ArgumentParser:
 def with_default(argv: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
     """Put `go` in where no subcommand is written. The parser says which switches may stand before it."""
     takes = {name: action.nargs != 0 for action in parser._actions for name in action.option_strings}  # noqa: SLF001 - argparse has no other way to ask
-    names = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction)).choices  # noqa: SLF001 - as above
+    names = _commands(parser)
     place = 0
     while place < len(argv):
         token = argv[place]
@@ -178,8 +247,10 @@ def _number(text: str, least: float, read: Callable[[str], float]) -> Any:
         value = read(text)
         if value >= least and not math.isinf(value):
             return value
-    shown = "…" if least == -math.inf else f"{least:g}"
-    raise argparse.ArgumentTypeError(texts.current().commands.bad_number.format(value=text, least=shown))
+    said = texts.current().commands
+    if least == -math.inf:
+        raise argparse.ArgumentTypeError((said.not_whole if read is int else said.not_number).format(value=text))
+    raise argparse.ArgumentTypeError(said.bad_number.format(value=text, least=f"{least:g}"))
 
 
 def _whole(text: str) -> Any:
@@ -209,7 +280,12 @@ def _go(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from flower.cli.go import run
+    from flower.cli.loading import TargetError, check_target
 
+    try:
+        check_target(args.target)  # before anybody is asked for credentials
+    except TargetError as err:
+        raise SystemExit(str(err)) from None
     return run(args)
 
 

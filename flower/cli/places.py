@@ -10,13 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from flower import texts
+from flower.cli.screen import standard
+from flower.core import grammar
+from flower.core.brief import Brief
+from flower.core.goal import Goal
+from flower.stores.sqlite import SessionFileError
 
 STORE, MANIFEST, LINEAGE = "sessions.db", "manifest.json", "lineage.json"
 
 
 @contextlib.contextmanager
 def usable(*, workspace: str | Path, run_dir: str | Path) -> Iterator[None]:
-    """Turn what the disk and the session store refuse in this block into words.
+    """Turn what the disk and the session store refuse in this block into words. A workspace that is made in it is told.
 
     Raises:
         SystemExit: with these words.
@@ -26,13 +31,18 @@ def usable(*, workspace: str | Path, run_dir: str | Path) -> Iterator[None]:
         if any("\ud800" <= each <= "\udfff" for each in str(path)):
             # The agents' program cannot start there, and would be tried again and again.
             raise SystemExit(said.place_unusable.format(place=ascii(str(path)), error=said.not_utf8))
+    missing = not Path(workspace).exists()
     try:
         yield
+    except SessionFileError as err:  # says itself which file, why, and what to do
+        raise SystemExit(str(err)) from None
     except sqlite3.Error as err:
         raise SystemExit(said.broken_store.format(path=Path(run_dir) / STORE, error=err)) from None
     except OSError as err:
         place = err.filename if isinstance(err.filename, str) else workspace
         raise SystemExit(said.place_unusable.format(place=place, error=err.strerror or err)) from None
+    if missing and Path(workspace).is_dir():
+        standard().say(said.made.format(path=Path(workspace).absolute()))
 
 
 def look_over(run_dir: str | Path) -> list[str]:
@@ -47,14 +57,41 @@ def look_over(run_dir: str | Path) -> list[str]:
         with contextlib.suppress(OSError):
             manifest.rename(kept)
             notes.append(said.broken_file.format(path=manifest, kept=kept.name))
-    if _is_broken(lineage, dict):
+    if _is_broken(lineage, dict, encoding="utf-8-sig"):
         notes.append(said.broken_lineage.format(path=lineage))
     return notes
 
 
-def _is_broken(path: Path, kind: type) -> bool:
+def look_into(brief: Path, goal: Path) -> list[str]:
+    """Look at the frozen documents, which people may edit, and say which are incomplete: a run makes those anew.
+
+    Writes nothing. A file in which only additions stand is no document yet.
+    """
+    found: list[tuple[Path, type[Brief] | type[Goal]]] = [(brief, Brief), (goal, Goal)]
+    return [note for path, kind in found if (note := _incomplete(path, kind))]
+
+
+def _incomplete(path: Path, kind: type[Brief] | type[Goal]) -> str:
+    said = texts.current().commands
     try:
-        return not isinstance(json.loads(path.read_text(encoding="utf-8")), kind)
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except OSError as err:
+        return said.unreadable_document.format(path=path, error=err.strerror or err)
+    except ValueError:
+        return said.unreadable_document.format(path=path, error=said.no_text)
+    missing, document = kind.parse(text).missing(), grammar.split_addenda(text)[0]
+    if not missing or all(line.startswith(("# ", "> ")) for line in document.splitlines() if line.strip()):
+        return ""
+    line = grammar.open_fence(document)
+    fence = said.open_fence.format(line=line) if line else ""
+    return said.incomplete_document.format(path=path, missing=", ".join(missing), fence=fence)
+
+
+def _is_broken(path: Path, kind: type, *, encoding: str = "utf-8") -> bool:
+    try:
+        return not isinstance(json.loads(path.read_text(encoding=encoding)), kind)
     except FileNotFoundError:
         return False
     except (OSError, ValueError, RecursionError):

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import secrets
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from flower import texts
 from flower.cli.screen import standard
 from flower.cli.terminal import ask_line, is_terminal
+from flower.cli.trust import ensure_trusted
 from flower.core.env import (
     PROBE_AUTH,
     PROBE_CONFIG,
     PROBE_NET,
+    PROBE_OK,
     check_credentials,
+    from_project,
+    lines_without_effect,
     load_dotenv,
+    masked,
     probe_credentials,
+    stored,
     user_env_path,
+    variable,
 )
 
 _KEY, _TOKEN = "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"
+_BASE, _WINDOW = "ANTHROPIC_BASE_URL", "FLOWER_WINDOW"
 _MODELS = ("ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL")
-
-_environment = os.environ  # noqa: TID251 - two switches, and which values will stand above the file
+_SAME, _NONE = "=", "-"
+"""What is typed to keep the present credential, which Enter does not (API 17.4), and to do without a present value."""
 
 
 def ensure_credentials(*, probe: bool = True) -> None:
@@ -38,7 +48,7 @@ def ensure_credentials(*, probe: bool = True) -> None:
     Raises:
         SystemExit: there is none, or it was refused, and nobody could be asked. Its text says what to do.
     """
-    named = _environment.get("FLOWER_ENV")
+    named = variable("FLOWER_ENV")
     try:
         load_dotenv()
         said = texts.current().commands  # a file may have set the language
@@ -46,10 +56,12 @@ def ensure_credentials(*, probe: bool = True) -> None:
         raise SystemExit(str(err)) from None
     if named and not Path(named).expanduser().exists():
         standard().say(said.no_env_file.format(path=named))
-    missing = check_credentials()
-    if missing and not run_setup(reason=said.first_use):
-        raise SystemExit(missing)
-    if probe and is_terminal() and not _environment.get("FLOWER_NO_PROBE"):
+    if missing := check_credentials():
+        hints = [said.line_without_effect.format(line=line, key=key) for line, key in lines_without_effect()]
+        if not _asked("\n".join([*hints, said.first_use])):
+            raise SystemExit("\n".join([missing, *hints]))
+    ensure_trusted()
+    if probe and is_terminal() and not variable("FLOWER_NO_PROBE"):
         _probe()
 
 
@@ -65,60 +77,85 @@ def _probe() -> None:
         told, refusal = (
             (said.auth_reason, said.auth_refused) if verdict == PROBE_AUTH else (said.config_reason, said.config_wrong)
         )
-        if asked or not run_setup(reason=told.format(reason=reason)):
+        if asked or not _asked(told.format(reason=reason)):
             raise SystemExit(f"{told.format(reason=reason)}\n{refusal}" if asked else refusal)
 
 
 def run_setup(*, reason: str = "") -> bool:
-    """Ask for token, address, model and window, and keep them. False where nothing was kept.
+    """Ask for token, address, model and window, keep them, and try them. False where nothing was kept.
 
-    Without a terminal it asks nothing. The token is not echoed. Blocks for a person.
+    Without a terminal it asks nothing. The token is not echoed. Blocks for a person, and for a probe of 20 seconds.
 
     Raises:
         KeyboardInterrupt: Ctrl-C.
     """
+    if not _asked(reason):
+        return False
+    if not variable("FLOWER_NO_PROBE"):
+        said = texts.current().commands
+        verdict, why = probe_credentials()
+        told = {PROBE_OK: said.tried, PROBE_AUTH: said.auth_reason, PROBE_CONFIG: said.config_reason}
+        standard().say(told.get(verdict, said.not_tried).format(reason=why))
+        if verdict in (PROBE_AUTH, PROBE_CONFIG):
+            standard().say(said.set_up_anew)
+    return True
+
+
+def _asked(reason: str) -> bool:
+    """Ask and keep, as `run_setup`, but try nothing."""
     if not is_terminal():
         return False
     said, screen = texts.current().commands, standard()
-    path = user_env_path()
+    path, present = user_env_path(), _present()
     if reason:
         screen.say(reason)
     screen.say(said.setup_where.format(path=path))
-    credential = _secret(said.ask_credential)
+    kind, credential = _credential(present)
     if not credential:
         screen.write(said.no_credential)
         return False
     if not (credential.isascii() and credential.isprintable() and " " not in credential):
         screen.say(said.odd_credential)
         return False
-    base, model, window = (_line(question) for question in (said.ask_base, said.ask_model, said.ask_window))
-    if window and not _is_count(window):
-        screen.say(said.odd_window.format(value=window))
-    values = settings(credential, base=base, model=model, window=window)
-    shadows = [key for key in values if _environment.get(key) and _environment[key] != values[key]]
+    base = _answer(said.ask_base, said.official, present[_BASE], _bad_address)
+    model = _answer(said.ask_model, said.default_model, present[_MODELS[0]])
+    window = _answer(said.ask_window, said.automatic, present[_WINDOW], _bad_window)
+    # The other kind of credential would win over the new one, or be sent to the new address. An empty value counts as
+    # set, so neither another file nor Claude Code's settings bring it back.
+    values = {kind: credential, _TOKEN if kind == _KEY else _KEY: ""}
+    values |= settings("", base=base, model=model, window=window)
+    if variable(_BASE):
+        values.setdefault(_BASE, "")  # also where a project has set it: the new token is not meant for that
+    for asked, keys in ((_MODELS[0], _MODELS), (_WINDOW, (_WINDOW,))):
+        if present[asked]:
+            values |= {key: "" for key in keys if key not in values}
+    old = stored()
+    shadows = [
+        (said.shadowed_here if from_project(key) else said.shadowed).format(key=key)
+        for key in values
+        if variable(key) and variable(key) not in (values[key], old.get(key))
+    ]
     try:
         keep(path, values)
     except OSError as err:
         screen.say(said.not_stored.format(path=path, error=err.strerror or err))
         return False
-    # The other kind of credential would win over the new one, or be sent to the new address.
-    _environment.pop(_TOKEN if _KEY in values else _KEY, None)
     load_dotenv(path, override=True)
     screen.say(said.stored.format(path=path))
-    for key in shadows:
-        screen.say(said.shadowed.format(key=key))
+    for each in shadows:
+        screen.say(each)
     return True
 
 
 def settings(credential: str, *, base: str = "", model: str = "", window: str = "") -> dict[str, str]:
     """The variables that answers stand for."""
-    values = {_KEY if credential.startswith("sk-ant-") else _TOKEN: credential}
+    values = {_kind(credential): credential} if credential else {}
     if base:
-        values["ANTHROPIC_BASE_URL"] = base
+        values[_BASE] = base
     if model:
         values |= dict.fromkeys(_MODELS, model)
-    if _is_count(window):
-        values["FLOWER_WINDOW"] = str(int(window))
+    if count := _count(window):
+        values[_WINDOW] = str(count)
     return values
 
 
@@ -142,8 +179,66 @@ def keep(path: Path, values: Mapping[str, str]) -> None:
         raise
 
 
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and 0 < len(text) < 12 and int(text) > 0
+def _present() -> dict[str, str]:
+    """What is set now and may be offered again: the stored file, else what is set, but for what a project has set."""
+    keys = (_KEY, _TOKEN, _BASE, _MODELS[0], _WINDOW)
+    old = stored()
+    return {key: old.get(key) or ("" if from_project(key) else variable(key).strip()) for key in keys}
+
+
+def _kind(credential: str) -> str:
+    return _KEY if credential.startswith("sk-ant-") else _TOKEN
+
+
+def _credential(present: Mapping[str, str]) -> tuple[str, str]:
+    """Ask for the credential; the variable that it goes into, and what was typed. Enter is no answer."""
+    said = texts.current().commands
+    kind = next((key for key in (_KEY, _TOKEN) if present[key]), "")
+    if not kind:
+        typed = _secret(said.ask_credential)
+        return _kind(typed), typed
+    typed = _secret(said.ask_credential_again.format(present=masked(present[kind])))
+    return (kind, present[kind]) if typed == _SAME else (_kind(typed), typed)
+
+
+def _answer(question: str, without: str, present: str, wrong: Callable[[str], str] = lambda _answer: "") -> str:
+    """Ask until the answer will do. Enter, or the end of input, keeps what is present; `-` does without it.
+
+    Args:
+        question: with a place for what Enter does.
+        without: what it is without an answer, in words.
+        wrong: why an answer will not do; empty if it will.
+    """
+    said, screen = texts.current().commands, standard()
+    enter = said.enter_keeps.format(present=present, without=without) if present else said.enter_is.format(what=without)
+    while True:
+        answer = _line(question.format(enter=enter))
+        if not answer:
+            return present
+        if answer == _NONE:
+            return ""
+        if not (reason := wrong(answer)):
+            return answer
+        screen.say(reason)
+
+
+def _bad_address(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and " " not in text
+    except ValueError:
+        good = False
+    return "" if good else texts.current().commands.odd_address.format(value=text)
+
+
+def _bad_window(text: str) -> str:
+    return "" if _count(text) else texts.current().commands.odd_window.format(value=text)
+
+
+def _count(text: str) -> int:
+    """A number of tokens, also as 200k or 1m; 0 where it is none."""
+    found = re.fullmatch(r"([0-9]{1,11})([kKmM]?)", text)
+    return int(found[1]) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()] if found else 0
 
 
 def _secret(question: str) -> str:

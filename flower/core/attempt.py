@@ -55,6 +55,10 @@ _STOPPED = "hook_stopped"
 _NOTIFICATION = "task-notification"
 
 
+class SilenceError(TimeoutError):
+    """Nothing came for too long."""
+
+
 class Client(Protocol):
     """What an attempt needs of `ClaudeSDKClient`."""
 
@@ -151,10 +155,10 @@ class Fold:
                 self.api = message
             if not message.parent_tool_use_id:
                 self.answer = message.message_id or ""
-        warned = self.level.warned
+        full_soon = False
         for event in events:
-            self._see(event)
-        return [*events, self.near()] if self.near is not None and self.level.warned and not warned else events
+            full_soon |= self._see(event)
+        return [*events, self.near()] if full_soon and self.near is not None else events
 
     def fail(self, error: BaseException) -> None:
         """Note an exception of the SDK or of a sink; the first one counts."""
@@ -210,12 +214,12 @@ class Fold:
         # Interrupted and failed turns may name no prompt at all; those of background tasks say what they are.
         return message.origin is None or message.origin.get("kind") != _NOTIFICATION
 
-    def _see(self, event: Event) -> None:
+    def _see(self, event: Event) -> bool:
+        """Take an event in; whether it is the one by which the context will be full soon."""
         if event.kind == "error":
             self.errors.append(event.text)
         if event.kind == "error" or event.payload.get("subagent"):
-            return
-        self.level.rise(event.payload.get("context", 0))
+            return False
         if event.kind == "text":
             self.texts.append(event.text)
         elif event.kind == "tool_call":
@@ -223,6 +227,7 @@ class Fold:
         elif event.kind == "tool_result":
             self.calls.discard(event.payload["tool_use_id"])
             self.answered.add(event.payload["tool_use_id"])
+        return self.level.rise(event.payload.get("context", 0))
 
 
 # -- the shell ----------------------------------------------------------------------------------------------------
@@ -233,7 +238,8 @@ class Conversation:
     """One client's life. Opened, read and closed by the one task that runs `run`.
 
     Args:
-        silent: the error of an attempt in which nothing came for `SILENCE_SECONDS`.
+        silence: seconds after which nothing is expected any more.
+        silent: the error of such an attempt. Placeholder: minutes.
         on_session: told a session's id the moment it is known; whatever it raises is the caller's to catch.
         tell: takes each event; what it raises fails the attempt (behaviour 5.2).
     """
@@ -242,6 +248,7 @@ class Conversation:
     text: str
     fold: Fold
     steering: Steers
+    silence: float
     silent: str
     on_session: Callable[[str], None]
     tell: Callable[[Event], None]
@@ -284,11 +291,11 @@ class Conversation:
     async def _read(self) -> None:
         """Send the prompt and read up to its result. Exceptions go to the fold, not into the task group."""
         self._talked = True
-        bound = self._bound = asyncio.timeout(SILENCE_SECONDS)
+        bound = self._bound = asyncio.timeout(self.silence)
         try:
             async with bound:
                 await self.client.query(_as_stream(self.text, self.fold.prompt))
-                async with contextlib.aclosing(self.client.receive_messages()) as messages:  # type: ignore[type-var]
+                async with contextlib.aclosing(self.client.receive_messages()) as messages:  # type: ignore[type-var]  # an AsyncIterator by its type, a generator in fact
                     async for message in messages:
                         self._take(message)
                         if self.fold.result is not None:
@@ -297,7 +304,7 @@ class Conversation:
             if bound.expired() and self.fold.cut:
                 log.warning("attempt.no_result_after_cut")
             elif bound.expired():
-                self.fold.fail(TimeoutError(self.silent))
+                self.fold.fail(SilenceError(self.silent.format(minutes=round(self.silence / 60))))
             else:
                 log.debug("attempt.failed", exc_info=True)
                 self.fold.fail(err)
@@ -317,7 +324,7 @@ class Conversation:
             self._begin_cut(HANDOFF_DUE)
         if not self.fold.cut and self._bound is not None:
             # While a tool runs or a person is asked, silence is as it should be.
-            quiet = SILENCE_SECONDS + _announced_wait(message)
+            quiet = self.silence + _announced_wait(message)
             self._bound.reschedule(None if self.fold.calls else asyncio.get_running_loop().time() + quiet)
 
     def _cut_at_boundary(self, message: Message) -> None:

@@ -73,13 +73,14 @@ class Books:
         result.ended_at = time.time()
         self._enter(result)
         try:
-            self._write(store, manifest.LOCK_SECONDS)
+            self._write(manifest.LOCK_SECONDS)
         except OSError:
             log.exception("books.not_written")
             return False
+        self._note_totals(store)
         return True
 
-    def rescue(self, store: Any) -> bool:
+    def rescue(self) -> bool:
         """Enter the steps in flight as killed; whether they stand in the manifest now.
 
         Short, never raises; twice is harmless.
@@ -90,7 +91,7 @@ class Books:
                 result.error = result.error or KILLED
             self._enter(result)
         with contextlib.suppress(Exception):
-            self._write(store, RESCUE_WAIT)
+            self._write(RESCUE_WAIT)
             return True
         return False
 
@@ -139,11 +140,17 @@ class Books:
     def _has(self, result: StepResult) -> bool:
         return any(each is result for each in self.results)
 
-    def _write(self, store: Any, wait: float) -> None:
+    def _write(self, wait: float) -> None:
         rows = [{**dataclasses.asdict(result), "duration_s": result.duration_s} for result in self.results]
         manifest.write(self._path, self._run_id, rows, wait=wait)
-        # Only what stands in the accounts counts as booked: after a kill, the next process books the rest.
+
+    def _note_totals(self, store: Any) -> None:
+        """Note what stands in the accounts now; for a session that another process goes on with from elsewhere."""
         book = getattr(store, "book_cost", None)
-        if book is not None:
+        if book is None:
+            return
+        try:
             for session, total in list(self._totals.items()):
                 book(session, total)
+        except Exception:  # the step is over and booked, whatever has become of the store
+            log.exception("books.totals_not_noted")

@@ -9,7 +9,7 @@ from typing import Self
 
 from flower import texts
 from flower.core import grammar
-from flower.core.disk import write_whole
+from flower.core.disk import freeze
 from flower.texts.documents import EN, ZH, DocumentTexts
 
 _FIELDS = ("goal", "accept", "bounds", "unknowns")
@@ -46,7 +46,7 @@ class Brief:
     def load(cls, path: str | Path) -> Self | None:
         """The brief in a file; None if it is missing or cannot be read."""
         try:
-            brief = cls.parse(Path(path).read_text(encoding="utf-8"))
+            brief = cls.parse(Path(path).read_text(encoding="utf-8-sig"))
         except (OSError, ValueError):
             return None
         brief.path = Path(path).resolve()
@@ -76,12 +76,15 @@ class Brief:
         Raises:
             OSError: it could not be written.
         """
-        before = type(self).load(path)
-        for added in grammar.addenda(before.unknowns) if before else ():
-            if added not in self.unknowns:
-                self.unknowns = _joined(self.unknowns, added)
-        self.path = write_whole(Path(path), self.to_markdown())
+        self.path = freeze(Path(path), self._with_additions)
         return self.path
+
+    def _with_additions(self, before: str) -> str:
+        known = grammar.addenda(self.unknowns)
+        for added in grammar.addenda(before):
+            if added not in known:
+                self.unknowns = _joined(self.unknowns, added)
+        return self.to_markdown()
 
     def _sections(self, spoken: DocumentTexts) -> Iterator[tuple[str, str]]:
         for name in _FIELDS:

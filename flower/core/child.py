@@ -61,7 +61,7 @@ SDK = [
 NOTE = "FLOWER_ATTEMPT_NOTE"
 """Names the file into which the script writes number and place of the program, which itself does not see it."""
 
-MARKERS = ("FLOWER_RUN", "FLOWER_RUN_FOLDER")
+MARKERS = ("FLOWER_RUN", "FLOWER_RUN_FOLDER", "FLOWER_ATTEMPT")
 """Mark every process of a run, so that a new owner finds what an old one left behind (rulings R26)."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
@@ -104,7 +104,12 @@ def wrapper(program: str, names: Iterable[str], setpriv: str | None) -> str:
 # Starts the program with these variables only: written by flower, made anew when it is missing.
 set -f
 if [ -n "${{{NOTE}}}" ]; then
-    printf '%s\\n%s\\n' "$$" "${{CLAUDE_CONFIG_DIR}}" >"${{{NOTE}}}" || :
+    # Number, folder, and start of this process: numbers are used again.
+    read -r stat </proc/$$/stat || stat=
+    started() {{ [ $# -lt 20 ] || {{ shift 19; started=$1; }}; }}
+    started=
+    started ${{stat##*) }}
+    printf '%s\\n%s\\n%s\\n' "$$" "${{CLAUDE_CONFIG_DIR}}" "${{started}}" >"${{{NOTE}}}"
 fi
 names=$(awk 'BEGIN {{ for (name in ENVIRON) print name }}') && [ -n "$names" ] || exit 126
 IFS='

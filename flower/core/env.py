@@ -5,7 +5,9 @@ Rules: API 17.1 and 15.1. This is the one place in `core` that reads and writes 
 
 from __future__ import annotations
 
+import functools
 import json
+import logging
 import os
 import re
 import urllib.error
@@ -35,7 +37,12 @@ PROBE_NET = "net"
 # A limit of 1 makes models that reason answer many times more slowly.
 PROBE_MAX_TOKENS = 16
 
-_NOT_FROM_A_PROJECT = frozenset({"FLOWER_UPDATE_FROM"})
+# What steers programs that we start, and where secrets lie (docs/decisions/0018).
+_NOT_FROM_A_PROJECT = re.compile(
+    r"(?:GIT_|PIP_|PIPX_|UV_|LD_|DYLD_|PYTHON).*"
+    r"|PATH|HOME|XDG_CONFIG_HOME|FLOWER_ENV|FLOWER_UPDATE_FROM|FLOWER_TRUST_ADDRESS",
+    re.DOTALL,
+)
 
 _OFFICIAL = "https://api.anthropic.com"
 _PROBE_MODEL = "claude-3-5-haiku-20241022"
@@ -44,6 +51,10 @@ _UNKNOWN_MODEL = re.compile(
 )
 
 _environment = os.environ  # noqa: TID251 - this module is the door (house style 31)
+_from_project: dict[str, str] = {}
+"""What the `.env` of the current folder has put into the environment: as much of the process as that is."""
+
+_log = logging.getLogger(__name__)
 
 
 def user_env_path() -> Path:
@@ -57,19 +68,49 @@ def load_dotenv(path: str | Path | None = None, *, override: bool = False) -> di
     Without `path` the usual places are asked, and for each key the first that has it wins (an empty value has it).
     With `path` only that file is read. What the environment has already stays, unless `override`. A file that is only
     looked for is passed over where it cannot be read; one that a person named, by `path` or in FLOWER_ENV, may be
-    missing and nothing else. The `.env` of the current folder cannot say where updates come from: it belongs to the
-    project, and what comes from there is run.
+    missing and nothing else. The `.env` of the current folder belongs to the project: what would steer programs that
+    flower starts, or say where secrets lie, is passed over there, with a line on the log.
 
     Raises:
         ValueError: the named file is a folder, cannot be read, is not UTF-8, or holds a NUL; nothing was set.
     """
-    found: dict[str, str] = {}
-    for source in (_named(str(path), ""),) if path is not None else _sources():
-        for key, value in source.items():
-            found.setdefault(key, value)
-    wanted = {key: value for key, value in found.items() if override or key not in _environment}
+    found = _found(path)
+    wanted = {key: value for key, (value, _) in found.items() if override or key not in _environment}
+    for key, value in wanted.items():
+        _from_project.pop(key, None)
+        if found[key][1]:
+            _from_project[key] = value
     _environment.update(wanted)
     return wanted
+
+
+def from_project(name: str) -> bool:
+    """Whether a variable has its value from the `.env` of the folder that was the current one."""
+    return name in _from_project and _from_project[name] == _environment.get(name)
+
+
+def stored() -> dict[str, str]:
+    """What the file that `flower setup` writes holds now; empty where it cannot be read."""
+    return _looked_for(user_env_path())
+
+
+def address_of_a_project() -> str:
+    """The base address that the project has set, where a credential from elsewhere would go to it; else empty."""
+    credentials = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+    address = _environment.get("ANTHROPIC_BASE_URL", "").strip()
+    strange = any(_environment.get(key, "").strip() and not from_project(key) for key in credentials)
+    return address if strange and from_project("ANTHROPIC_BASE_URL") else ""
+
+
+def lines_without_effect() -> list[tuple[int, str]]:
+    """Number (from 1) and key of the lines in `./.env` that are meant to set a known key and do not."""
+    keys = "|".join(KNOWN)
+    meant = re.compile(rf"\s*(?:export\s+|set\s+)?({keys})(?!\w)(?!\s*=)|\s*(?:export|set)\s+({keys})\s*=")
+    found = []
+    for number, line in enumerate(_text_of(Path(".env")).splitlines(), 1):
+        if match := meant.match(line):
+            found.append((number, match[1] or match[2]))
+    return found
 
 
 def check_credentials() -> str | None:
@@ -86,12 +127,17 @@ def describe() -> dict[str, str]:
     for key in KNOWN:
         value = _environment.get(key, "")
         if value and ("TOKEN" in key or "KEY" in key):
-            shown[key] = spoken.masked.format(head=value[:4], count=len(value))
+            shown[key] = masked(value)
         elif key == "ANTHROPIC_BASE_URL":
             shown[key] = _without_password(value) if value else spoken.default_value.format(value=_OFFICIAL)
         elif value:
             shown[key] = value
     return shown
+
+
+def masked(secret: str) -> str:
+    """A secret as it may be shown: its first four characters and how long it is."""
+    return current().surroundings.masked.format(head=secret[:4], count=len(secret))
 
 
 def variable(name: str) -> str:
@@ -100,8 +146,8 @@ def variable(name: str) -> str:
 
 
 def without(names: Collection[str]) -> dict[str, str]:
-    """A copy of the environment that lacks these names, for a program that we start."""
-    return {name: value for name, value in _environment.items() if name not in names}
+    """A copy of the environment for a program that we start: without these names, and without a project's values."""
+    return {name: value for name, value in _environment.items() if name not in names and not from_project(name)}
 
 
 def base_address() -> str:
@@ -145,15 +191,32 @@ def probe_credentials(timeout: float = 20.0) -> tuple[str, str]:
         return PROBE_NET, spoken.probe_no_answer.format(detail=_masked(str(error) or type(error).__name__))
 
 
-def _sources() -> Iterator[Mapping[str, str]]:
+def _found(path: str | Path | None) -> dict[str, tuple[str, bool]]:
+    """For each key its value, and whether it comes from the `.env` of the current folder, looked for as such."""
+    found: dict[str, tuple[str, bool]] = {}
+    for source, is_project in ((_named(str(path), ""), False),) if path is not None else _sources():
+        fresh = {key: value for key, value in source.items() if key not in found}
+        barred = {key for key in fresh if is_project and _NOT_FROM_A_PROJECT.fullmatch(key)}
+        if ignored := sorted(key for key in barred if key not in _environment):
+            _tell_once(str(Path(".env").absolute()), tuple(ignored))
+        found |= {key: (value, is_project) for key, value in fresh.items() if key not in barred}
+    return found
+
+
+@functools.cache
+def _tell_once(path: str, names: tuple[str, ...]) -> None:
+    _log.warning("%s", current().surroundings.env_barred.format(path=path, names=", ".join(names)))
+
+
+def _sources() -> Iterator[tuple[Mapping[str, str], bool]]:
+    """The usual places in their order, and whether each is the project's."""
     if named := _environment.get("FLOWER_ENV"):
-        yield _named(named, current().surroundings.env_variable)
-    here = _looked_for(Path(".env"))
-    yield {key: value for key, value in here.items() if key not in _NOT_FROM_A_PROJECT}
-    yield _looked_for(user_env_path())
-    yield _looked_for(Path(__file__).resolve().parents[2] / ".env")
+        yield _named(named, current().surroundings.env_variable), False
+    yield _looked_for(Path(".env")), True
+    yield _looked_for(user_env_path()), False
+    yield _looked_for(Path(__file__).resolve().parents[2] / ".env"), False
     for name in ("settings.json", "settings.local.json"):
-        yield _read_claude_settings(_home() / ".claude" / name)
+        yield _read_claude_settings(_home() / ".claude" / name), False
 
 
 def _home() -> Path:
@@ -164,12 +227,16 @@ def _home() -> Path:
 
 
 def _looked_for(path: Path) -> dict[str, str]:
-    try:
-        text = (read_whole(path) or b"").decode("utf-8-sig")
-    except (OSError, ValueError):
-        return {}
     # A NUL byte cannot stand in an environment.
-    return _values(line for line in text.splitlines() if "\0" not in line)
+    return _values(line for line in _text_of(path).splitlines() if "\0" not in line)
+
+
+def _text_of(path: Path) -> str:
+    """What a file says that was only looked for; nothing where it cannot be read."""
+    try:
+        return (read_whole(path) or b"").decode("utf-8-sig")
+    except (OSError, ValueError):
+        return ""
 
 
 def _named(name: str, by: str) -> dict[str, str]:

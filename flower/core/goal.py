@@ -9,7 +9,7 @@ from typing import Self
 
 from flower import texts
 from flower.core import grammar
-from flower.core.disk import write_whole
+from flower.core.disk import freeze
 from flower.texts.documents import EN, ZH
 
 ACHIEVED = "achieved"
@@ -56,7 +56,7 @@ class Goal:
     def load(cls, path: str | Path) -> Self | None:
         """The goal in a file; None if it is missing or cannot be read."""
         try:
-            goal = cls.parse(Path(path).read_text(encoding="utf-8"))
+            goal = cls.parse(Path(path).read_text(encoding="utf-8-sig"))
         except (OSError, ValueError):
             return None
         goal.path = Path(path).resolve()
@@ -98,7 +98,7 @@ class Goal:
         Raises:
             OSError: it could not be written.
         """
-        self.path = write_whole(Path(path), self.to_markdown())
+        self.path = freeze(Path(path), lambda _before: self.to_markdown())
         return self.path
 
     def _listed(self) -> str:

@@ -91,18 +91,28 @@ def _marked(match: re.Match[str]) -> bool:
 
 def without_fences(text: str) -> str:
     """The text without fenced code; from a fence that is never closed on, everything is gone."""
+    return "\n".join(_outside_fences(text)[0])
+
+
+def open_fence(text: str) -> int:
+    """The number of the line in which a fence begins that is never closed; 0 if each is."""
+    return _outside_fences(text)[1]
+
+
+def _outside_fences(text: str) -> tuple[list[str], int]:
     kept: list[str] = []
     closing: str | None = None
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    opened = 0
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
         fence = _FENCE.match(line)
         if closing is None:
             if fence is None or (fence["mark"][0] == "`" and "`" in fence["info"]):
                 kept.append(line)
             else:
-                closing = fence["mark"]
+                closing, opened = fence["mark"], number
         elif fence is not None and fence["mark"].startswith(closing) and not fence["info"].strip():
             closing = None
-    return "\n".join(kept)
+    return kept, opened if closing is not None else 0
 
 
 def body(lines: Sequence[str]) -> str:

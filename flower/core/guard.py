@@ -22,7 +22,7 @@ from claude_agent_sdk import AgentDefinition, HookMatcher
 from claude_agent_sdk.types import HookCallback
 
 from flower import texts
-from flower.core.disk import write_whole
+from flower.core.disk import real, write_whole
 from flower.core.workbench import Workbench
 from flower.stores.ephemeral import is_ephemeral
 
@@ -80,7 +80,7 @@ def index_guard(workbench: Workbench) -> HookMatcher:
     """Rewrite the index when a file inside the workbench was written. Never has an opinion."""
 
     def inside(path: str, cwd: str | None) -> bool:
-        return Path(cwd or workbench.workspace, path).resolve().is_relative_to(workbench.root)
+        return real(Path(cwd or workbench.workspace, path)).is_relative_to(workbench.root)
 
     async def refresh(data: _Data) -> _Output:
         path = str(_input(data).get("file_path") or "")

@@ -10,7 +10,7 @@ from typing import Self
 
 from flower import texts
 from flower.core import grammar
-from flower.core.disk import write_whole
+from flower.core.disk import freeze
 from flower.texts.documents import EN, ZH, DocumentTexts
 
 HANDOFF_PROMPT = ZH.handoff_prompt
@@ -60,7 +60,7 @@ class Handoff:
     def load(cls, path: str | Path) -> Self | None:
         """The handoff in a file; None if it is missing or cannot be read."""
         try:
-            handoff = cls.parse(Path(path).read_text(encoding="utf-8"))
+            handoff = cls.parse(Path(path).read_text(encoding="utf-8-sig"))
         except (OSError, ValueError):
             return None
         handoff.path = Path(path).resolve()
@@ -98,7 +98,7 @@ class Handoff:
         Raises:
             OSError: it could not be written.
         """
-        self.path = write_whole(Path(path), self.to_markdown())
+        self.path = freeze(Path(path), lambda _before: self.to_markdown())
         return self.path
 
     def _sections(self, spoken: DocumentTexts) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from typing import Any
 from claude_agent_sdk import SdkMcpTool, ToolAnnotations, create_sdk_mcp_server, tool
 
 from flower import texts
+from flower.core.disk import append
 from flower.core.events import Event
 from flower.core.unicode import well_formed
 from flower.texts import human as catalogue
@@ -138,7 +139,7 @@ class HumanChannel:
         self._pulled: deque[Ask] = deque()
         self._takers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Guards the counter, the tables and the file appends; never held while a sink is called or anything awaited.
+        # Guards the counter and the tables; never held while a sink is called or anything awaited.
         self._lock = threading.Lock()
 
     # -- settings -------------------------------------------------------------------------------------------------
@@ -203,7 +204,12 @@ class HumanChannel:
             return [each.ask for each in self._waiting.values()]
 
     def answer(self, ask_id: str, text: str) -> bool:
-        """Answer a question; False if it waits no longer or never did. After True, `text` is its outcome."""
+        """Answer a question; False if it waits no longer or never did. After True, `text` is its outcome.
+
+        A blank text is no answer: the question is skipped, and the agent is told so in words (case AS-13).
+        """
+        if not text.strip():
+            return self.decline(ask_id)
         return self._decide(ask_id, "answered", well_formed(text))
 
     def decline(self, ask_id: str, reason: str = "") -> bool:
@@ -417,10 +423,7 @@ class HumanChannel:
 
     def _append(self, path: Path, head: str, entry: str) -> bool:
         try:
-            with self._lock:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                    file.write(entry if file.tell() else head + entry)
+            append(path, head, entry)
         except OSError:  # the record and the brief are a bonus: nobody may wait or fail because of them (D6)
             return False
         return True

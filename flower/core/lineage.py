@@ -34,7 +34,7 @@ class Lineage:
         """The lineage of this workspace in `run_dir`; an empty one where the file is missing, broken or another's."""
         path, place = Path(run_dir).resolve() / _FILE, str(Path(workspace).resolve())
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
+            stored = json.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError):
             stored = None
         if not isinstance(stored, dict) or stored.get("workspace") != place:
@@ -64,18 +64,20 @@ class Lineage:
     def archive(self, into: Path, *, extra: list[Path] | None = None) -> Path:
         """Move the file, and those of `extra` that exist, to a new folder below `into`, and begin anew.
 
-        Two archivings within one second get two folders (D16). Nothing is deleted.
+        The file goes first and `extra` from its end, so that each document goes after those that were made from it:
+        whatever a kill leaves is what a run could have left. Two archivings within one second get two folders (D16).
+        Nothing is deleted.
 
         Raises:
             OSError: something could not be moved. Unlike a lost memory this must be known: the old documents
                 would be taken for the new.
         """
         target = _new_folder(Path(into), datetime.now().astimezone().strftime("%Y%m%d-%H%M%S"))
-        for path in [*(extra or []), self.path]:
-            if path.exists():
-                shutil.move(path, _free(target / path.name))
+        _move(self.path, target)
         self.steps.clear()
         self.woke = 0
+        for path in reversed(extra or []):
+            _move(path, target)
         return target
 
     def _write(self) -> None:
@@ -94,6 +96,11 @@ def _new_folder(into: Path, stamp: str) -> Path:
         except FileExistsError:
             folder = into / f"{stamp}-{number}"
     return folder
+
+
+def _move(path: Path, into: Path) -> None:
+    if path.exists():
+        shutil.move(path, _free(into / path.name))
 
 
 def _free(path: Path) -> Path:

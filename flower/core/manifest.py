@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,8 @@ from flower.core.disk import write_whole
 
 if sys.platform != "win32":
     import fcntl
+
+log = logging.getLogger(__name__)
 
 FILE = "manifest.json"
 
@@ -26,7 +29,7 @@ LOCK_SECONDS = 2.0
 def rows_of(path: Path) -> list[dict[str, Any]]:
     """Read the rows; a missing or broken file counts as empty."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):  # the last is what a deep nest of brackets gives
         return []
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
@@ -49,13 +52,23 @@ def write(path: Path, run: str, own: Sequence[Row], *, wait: float = LOCK_SECOND
     Raises:
         OSError: it could not be written; the file is as it was.
     """
-    with _alone(path.with_name(f".{path.name}.lock"), wait):
+    with alone(path.with_name(f".{path.name}.lock"), wait):
+        _keep_broken(path)
         text = json.dumps(merged(rows_of(path), run, own), indent=2, ensure_ascii=False)
         write_whole(path, f"{text}\n")
 
 
+def _keep_broken(path: Path) -> None:
+    """Put a file that is no manifest aside: it counts as empty, and the next write would be the end of its accounts."""
+    with contextlib.suppress(OSError):
+        if path.stat().st_size and not rows_of(path) and path.read_bytes().strip() != b"[]":
+            aside = path.with_name(f"{path.name}.{time.strftime('%Y%m%d-%H%M%S')}.broken")
+            path.rename(aside)
+            log.warning("manifest.broken kept=%s", aside)
+
+
 @contextlib.contextmanager
-def _alone(lock: Path, wait: float) -> Iterator[None]:
+def alone(lock: Path, wait: float) -> Iterator[None]:
     """Keep other processes out while the file is read and replaced, or two of them would lose a row (D15)."""
     if sys.platform == "win32":
         yield

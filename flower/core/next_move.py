@@ -13,7 +13,8 @@ ENDED = "ended-by-human"
 HANDOFF_DUE = "context-full-handoff"
 
 SESSION_FILE = "session_file"
-"""Our own kind of failure: the file of the transcripts cannot be used, and trying again does not mend it."""
+NO_WORKSPACE = "no_workspace"
+"""Our own kinds of failure, which trying again does not mend: the file of the transcripts, the workspace."""
 
 _FATAL = frozenset({400, 401, 403, 404, 413})
 _PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
@@ -114,7 +115,7 @@ def after(
 
 def kind_of(ending: Ending, classify: Callable[[str | None], str]) -> str:
     """Classify a failure: by the API's status where there is one, else by its words."""
-    if ending.status in _FATAL or ending.kind == SESSION_FILE:
+    if ending.status in _FATAL or ending.kind in (SESSION_FILE, NO_WORKSPACE):
         return "fatal"
     if ending.status in _PASSING:
         return "transient"

@@ -29,6 +29,9 @@ class Notices:
         """
         if event.kind == "system" and event.text == "init":
             return self._plugins(event)
+        if event.kind == "system" and event.text == "mirror_error":
+            text = texts.current().running.mirror_lost.format(error=event.payload.get("error", "?"))
+            return Event("error", text, payload={"mirror_lost": True})
         served = event.payload.get("model")
         if served and event.kind in _SPOKEN and not event.payload.get("subagent"):
             return self._model(str(served), chosen)

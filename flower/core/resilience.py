@@ -22,7 +22,9 @@ UNKNOWN = "unknown"
 # Asked first: the text of a 401 often holds "connection".
 _FATAL = re.compile(
     r"\b(?:400|401|403|404)\b|invalid[\W_]*api[\W_]*key|authentication|unauthorized|permission denied"
-    r"|invalid_request|credit balance|quota exceeded|budget|max_turns|CLINotFound",
+    r"|invalid_request|credit balance|quota exceeded|budget|max_turns|CLINotFound"
+    # What the program says of an address that it cannot take apart: it stays so however often it is tried.
+    r"|invalid url",
     re.IGNORECASE,
 )
 _TRANSIENT = re.compile(

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from claude_agent_sdk import (
     ClaudeAgentOptions,
@@ -20,27 +20,23 @@ from flower import texts
 from flower.core import attempt, manifest, next_move
 from flower.core.agent import AgentSpec, HandoffPolicy
 from flower.core.books import KILLED, Books, StepResult
+from flower.core.cost_journal import CostJournal
 from flower.core.env import check_credentials, load_dotenv
-from flower.core.events import Event
 from flower.core.level import Level
 from flower.core.next_move import End
 from flower.core.notices import Notices
 from flower.core.openings import Openings
-from flower.core.outfit import Outfit, Turn
+from flower.core.options import OptionsBuilder, Turn
 from flower.core.plugins import checked
 from flower.core.resilience import Resilience
 from flower.core.steering import Steering
-from flower.core.step_run import StepRun
-from flower.core.unbooked import Unbooked
+from flower.core.step_run import Sink, StepRun, nobody
 from flower.core.workbench import Workbench
 from flower.stores.prune import PrunePolicy, PruningSessionStore
 from flower.stores.trim import EphemeralPolicy, TrimPolicy
 from flower.texts.running import ZH
 
 __all__ = ["Runtime", "StepResult"]
-
-T = TypeVar("T")
-Sink = Callable[[Event], None]
 
 
 class Runtime:
@@ -112,7 +108,7 @@ class Runtime:
         self._plugin_dirs: list[Path] = []
         self._steering = Steering()
         self._notices = Notices()
-        self._unbooked = Unbooked(self.run_dir, self.run_id)
+        self._journal = CostJournal(self.run_dir, self.run_id)
         self._openings = Openings(self.run_dir / "openings.json")
         load_dotenv()
         if trouble := check_credentials():
@@ -160,7 +156,7 @@ class Runtime:
             task=prompt,
             start=Turn(text=prompt, resume=resume, fork=fork, resume_at=resume_at),
             result=result,
-            tell=on_event or _nobody,
+            tell=on_event or nobody,
             words=texts.current().running,
             level=Level(self.handoff),
             runtime=self,
@@ -168,8 +164,8 @@ class Runtime:
             books=self._books,
             openings=self._openings,
             notices=self._notices,
-            unbooked=self._unbooked,
-            outfit=self._outfit,
+            journal=self._journal,
+            options=self._options,
             client=self._client,
         )
         self._books.open(result)
@@ -183,7 +179,8 @@ class Runtime:
             raise
         finally:
             if self._books.close(result, self.store):
-                self._unbooked.booked(result)
+                for each in self.results:  # also those whose own row could not be written then
+                    self._journal.booked(each)
         return result
 
     def interrupt(self, message: str = "", *, now: bool = False) -> None:
@@ -203,8 +200,8 @@ class Runtime:
 
     def rescue(self) -> None:
         """Close the books of the steps in flight, for a signal handler. Short, never raises; twice is harmless."""
-        if self._books.rescue(self.store):
-            self._unbooked.rescue()
+        if self._books.rescue():
+            self._journal.rescue()
 
     def close(self) -> None:
         """Close the store. Twice is harmless."""
@@ -262,8 +259,8 @@ class Runtime:
         """Return the SDK's client; the one place where it is made."""
         return ClaudeSDKClient(options)
 
-    def _outfit(self) -> Outfit:
-        return Outfit(
+    def _options(self) -> OptionsBuilder:
+        return OptionsBuilder(
             workspace=self.workspace,
             run_dir=self.run_dir,
             store=self.store,
@@ -284,7 +281,3 @@ def _made(place: str | Path) -> Path:
     path = Path(place).resolve()
     path.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def _nobody(_event: Event) -> None:
-    """Take events that nobody wants."""

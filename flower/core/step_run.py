@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import dataclasses
 import functools
+import re
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -18,28 +19,35 @@ from typing import Any, Protocol, TypeVar, assert_never
 import anyio
 
 from flower import texts
-from flower.core import attempt, next_move, succession
+from flower.core import attempt, leftovers, next_move, succession
 from flower.core.agent import AgentSpec, HandoffPolicy, Options
 from flower.core.books import Books, StepResult
-from flower.core.brakes import Hooks, brake, halt
-from flower.core.calibration import remember_overflow
+from flower.core.calibration import calib_path, calibrated_window, remember_overflow
+from flower.core.cost_journal import CostJournal, Entry, Spent
 from flower.core.events import Event
+from flower.core.gates import Hooks, tool_gate, turn_stop
 from flower.core.guard import merge_hooks
 from flower.core.handoff import Handoff, degraded
 from flower.core.level import Level
 from flower.core.next_move import End, Ending, Finish, GoOn, HandOff, Retry
 from flower.core.notices import Notices
 from flower.core.openings import Openings
-from flower.core.outfit import Outfit, Turn
+from flower.core.options import OptionsBuilder, Turn
 from flower.core.resilience import Resilience, classify
 from flower.core.steering import OnlyEnds, Steering, Steers
-from flower.core.unbooked import Entry, Spent, Unbooked
 from flower.core.workbench import Workbench
 from flower.texts.running import RunningTexts
 
 T = TypeVar("T")
 Sink = Callable[[Event], None]
 
+_NO_SESSION = re.compile(r"no conversation found", re.IGNORECASE)
+_BELIEVABLE = 85_000
+"""Tokens. What overflowed below was one huge prompt; to remember it as a window would hand every later run over before
+a coordinator has begun."""
+_WRITING_TURNS = 4
+"""Calls of the model in the turn that writes a handoff; it needs one."""
+_WRITING_TRIES = 3
 _EMPTY_HANDOFFS = 2
 """Degraded handovers in a row after which going on would only burn money (API 4.4)."""
 
@@ -55,6 +63,9 @@ class Settings(Protocol):
     budget_usd: float | None
     spent_before: float
     on_session: Callable[[str], None] | None
+
+    def has_session(self, session_id: str) -> bool: ...
+
     on_interrupted: Callable[[str], Awaitable[str | End | None]] | None
 
 
@@ -83,16 +94,22 @@ class StepRun:
     books: Books
     openings: Openings
     notices: Notices
-    unbooked: Unbooked
-    outfit: Callable[[], Outfit]
+    journal: CostJournal
+    options: Callable[[], OptionsBuilder]
     client: Callable[[Options], attempt.Client]
     empty_handoffs: int = 0
+    unheard: str = ""
+    """What a person said at an interrupt, until the model has answered anything to it."""
+    untold: str = ""
+    """A successor's session that the store does not know yet."""
+    silences: int = 0
+    """Attempts that ended because nothing came for too long; a slow model is waited for twice as long each time."""
 
     # -- the loop of attempts -------------------------------------------------------------------------------------
 
     async def carry(self) -> None:
         """Run the step to its end, over retries, interrupts and handovers; what came of it is in `result`."""
-        before = await self.unbooked.adopt(self.result.step, self.result)
+        before = await self.journal.adopt(self.result.step, self.result)
         self.result.cost_usd, self.result.num_turns = before.cost_usd, before.num_turns
         turn: Turn | None = self.start
         while turn is not None:
@@ -139,20 +156,16 @@ class StepRun:
         text = self.words.interrupted_with_words if words else self.words.interrupted
         self._tell_retry(text)
         framed = self.words.resume_with_words.format(words=words) if words else self.words.resume_plain
-        return self._resumed(f"{framed}\n\n{self.words.interrupt_note}")
+        said = f"{framed}\n\n{self.words.interrupt_note}"
+        self.unheard = said if words else ""
+        return self._resumed(said)
 
     async def _again(self, kind: str) -> Turn | None:
         """Wait until another attempt makes sense. None: it does not."""
         result = self.result
         self._tell_retry(self.words.retry.format(attempt=result.attempts, kind=kind))
 
-        async def wait() -> bool:
-            if not await self.runtime.resilience.wait_online(self._tell_retry):
-                return False
-            await asyncio.sleep(self.runtime.resilience.delay_for(result.attempts))
-            return True
-
-        online = await self._unless(lambda: self._is_steered(result), wait)
+        online = await self._unless(lambda: self._is_steered(result), self._until_online)
         if self.steering.ended:
             result.error = next_move.ENDED
             return None
@@ -162,7 +175,12 @@ class StepRun:
             result.error = f"{result.error}{self.words.still_offline.format(wait=self._patience())}"
             return None
         result.attempts += 1
-        return self._resumed(self.runtime.resilience.prompt_to_resume()) if result.session_id else self.start
+        if _NO_SESSION.search(result.error or "") and result.session_id != self.start.resume:
+            # The program died before the store had heard of the session: there is nothing to go on with.
+            result.session_id = None
+        if result.session_id is None:
+            return self.start
+        return self._resumed(self.unheard or self.runtime.resilience.prompt_to_resume())
 
     def _resumed(self, text: str) -> Turn:
         self.result.resumed = True
@@ -204,12 +222,11 @@ class StepRun:
         if self._is_broke():
             result.error = self._broke()
             return None
-        if overflow and level.tokens:
+        if overflow and level.tokens >= _BELIEVABLE:
             remember_overflow(level.tokens)
         if len(result.retired) >= policy.max_generations:
-            result.error = self.words.too_many_generations.format(
-                count=len(result.retired), at=policy.at, window=policy.window
-            )
+            text = self.words.too_many_generations
+            result.error = text.format(count=len(result.retired), at=policy.at, window=policy.window) + self._memory()
             return None
         self.tell(succession.writing(level, result.step))
         handoff = self._degraded(self.words.why_overflow) if overflow else await self._written()
@@ -223,9 +240,9 @@ class StepRun:
         level.reset()
         self.empty_handoffs = self.empty_handoffs + 1 if handoff.degraded else 0
         if self.empty_handoffs >= _EMPTY_HANDOFFS:
-            result.error = self.words.burning.format(window=policy.window, headroom=policy.room)
+            result.error = self.words.burning.format(window=policy.window, headroom=policy.room) + self._memory()
             return None
-        self.start = Turn(text=handoff.prompt_block())
+        self.start = Turn(text="\n\n".join(filter(None, (handoff.prompt_block(), self.unheard))))
         return self.start
 
     async def _written(self) -> Handoff:
@@ -235,22 +252,42 @@ class StepRun:
         tool may run in it: there is no room left for what tools say.
         """
         ask = texts.current().documents.handoff_prompt.format(used=self.level.tokens, window=self.level.policy.window)
-        turn = Turn(text=ask, resume=self.result.session_id)
-        fold, ending = await self._converse(
-            dataclasses.replace(self.spec, max_budget_usd=None),
-            turn,
-            level=Level(HandoffPolicy(enabled=False, window=0)),
-            steering=OnlyEnds(self.steering),
-            hooks=lambda _fold: brake(lambda: True, self.words.handoff_no_tools, lookers=True),
-            tell=_nobody,
-            done=self._pay,
-        )
+        for last in (number == _WRITING_TRIES for number in range(1, _WRITING_TRIES + 1)):
+            fold, ending = await self._converse(
+                dataclasses.replace(self.spec, max_budget_usd=None, max_turns=_WRITING_TURNS),
+                Turn(text=ask, resume=self.result.session_id),
+                level=Level(HandoffPolicy(enabled=False, window=0)),
+                steering=OnlyEnds(self.steering),
+                hooks=lambda _fold: tool_gate(lambda: True, self.words.handoff_no_tools, lookers=True),
+                tell=nobody,
+                done=self._pay,
+            )
+            if last or ending.ok or fold.result is None or not await self._worth_another(ending):
+                break
         if not ending.ok:
             return self._degraded(self.words.why_overflow if ending.full else str(ending.error))
         handoff, why = succession.read("\n".join(fold.texts), self.result.step, self.task)
         if why:
             self.result.errors.append(self.words.degraded_note.format(why=why))
         return handoff
+
+    async def _worth_another(self, ending: Ending) -> bool:
+        """Wait, if the handoff failed for a reason that passes: the full session is whole, only the model was away."""
+        rules = self.runtime.resilience
+        if ending.full or not rules.enabled or next_move.kind_of(ending, classify) != "transient":
+            return False
+        return bool(await self._unless(lambda: self.steering.ended, self._until_online))
+
+    async def _until_online(self) -> bool:
+        if not await self.runtime.resilience.wait_online(self._tell_retry):
+            return False
+        await asyncio.sleep(self.runtime.resilience.delay_for(self.result.attempts))
+        return True
+
+    def _memory(self) -> str:
+        """Where the window comes from, if that is the memory of an overflow: nobody would look for it there."""
+        remembered = calibrated_window() == self.runtime.handoff.window
+        return self.words.window_remembered.format(path=calib_path()) if remembered else ""
 
     def _degraded(self, why: str) -> Handoff:
         self.result.errors.append(self.words.degraded_note.format(why=why))
@@ -304,20 +341,22 @@ class StepRun:
             level=level,
             near=lambda: succession.near(level, self.result.step),
         )
-        account = self.unbooked.begin(self.result.step, self.result)
+        account = self.journal.begin(self.result.step, self.result)
         said: deque[str] = deque(maxlen=20)
         spec = dataclasses.replace(spec, model=self.runtime.model or spec.model)
         try:
-            options, index = self.outfit().options(spec, turn, hooks=hooks(fold), note=account.note, stderr=said.append)
+            options, index = self.options().build(spec, turn, hooks=hooks(fold), note=account.note, stderr=said.append)
         except OSError as err:
             account.drop()
-            return fold, Ending(ok=False, error=f"{type(err).__name__}: {err}")
+            kind = next_move.NO_WORKSPACE if isinstance(err, NotADirectoryError) else ""
+            return fold, Ending(ok=False, error=f"{type(err).__name__}: {err}", kind=kind)
         conversation = attempt.Conversation(
             client=self.client(options),
             text=turn.text,
             fold=fold,
             steering=steering,
-            silent=self.words.silent.format(minutes=round(attempt.SILENCE_SECONDS / 60)),
+            silence=attempt.SILENCE_SECONDS * 2**self.silences,
+            silent=self.words.silent,
             on_session=lambda session: self._on_session(turn, session, index, account),
             tell=tell,
         )
@@ -326,6 +365,8 @@ class StepRun:
         finally:
             done(fold)
             account.over(Spent(cost_usd=fold.cost_usd, num_turns=fold.num_turns))
+        if fold.program_failed:
+            await asyncio.to_thread(leftovers.end, account.note.stem)
         ending = fold.ending()
         if fold.program_failed and said:
             lines = " / ".join(said)[-500:]
@@ -335,8 +376,8 @@ class StepRun:
     def _hooks(self, fold: attempt.Fold) -> Hooks:
         """No call begins once people want a cut, and no request is sent once it or a handover is due."""
         return merge_hooks(
-            brake(lambda: self.steering.wanted, self.words.held_back),
-            halt(lambda: self.steering.wanted or self.level.due, fold.answered, self.words.held_back),
+            tool_gate(lambda: self.steering.wanted, self.words.held_back),
+            turn_stop(lambda: self.steering.wanted or self.level.due, fold.answered, self.words.held_back),
         )
 
     def _pay(self, fold: attempt.Fold) -> None:
@@ -348,6 +389,10 @@ class StepRun:
         result = self.result
         result.errors.extend(fold.errors)
         result.context = self.level.tokens
+        self._tell_session(known=fold.result is not None)
+        if fold.answer or fold.texts or fold.answered:
+            self.unheard = ""
+        self.silences += isinstance(fold.raised, attempt.SilenceError)
         if text := "\n".join(fold.texts).strip():
             result.text = text
 
@@ -360,11 +405,26 @@ class StepRun:
             self.openings.remember(session, index)
         elif turn.fork:
             self.openings.remember(session, self.openings.began_with(turn.resume, otherwise=index))
+        # While only the old session can be resumed, it is the one to be remembered: a kill in between must find it.
+        self.untold = session
+        self._tell_session(known=not self.result.retired)
+
+    def _tell_session(self, *, known: bool = False) -> None:
+        """Tell of a session as soon as it can be gone on with."""
+        if not self.untold or not (known or self._is_stored(self.untold)):
+            return
+        session, self.untold = self.untold, ""
         if self.runtime.on_session is not None:
             with contextlib.suppress(Exception):  # continuity is a bonus and must never stop a run (behaviour 18.2)
                 self.runtime.on_session(session)
 
+    def _is_stored(self, session: str) -> bool:
+        with contextlib.suppress(Exception):
+            return self.runtime.has_session(session)
+        return True
+
     def _hear(self, event: Event) -> None:
+        self._tell_session()
         self.tell(event)
         notice = self.notices.after(event, chosen=self.spec.model or self.runtime.model)
         if notice is not None:
@@ -391,5 +451,5 @@ class StepRun:
         return self.words.budget_spent.format(limit=limit, spent=spent)
 
 
-def _nobody(_event: Event) -> None:
+def nobody(_event: Event) -> None:
     """Take events that nobody wants."""

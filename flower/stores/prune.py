@@ -100,6 +100,8 @@ class PruningSessionStore(TrimmingSessionStore):
         errors = _errors(entries) if policy.drop_api_errors else frozenset()
         # Made-up entries with calls were never seen; their results would be refused without them.
         gone = denied | {call for number in errors for call in _calls(entries[number])}
+        if policy.heal_orphans:
+            gone |= _unasked(entries)
         instead = None
         if policy.neutralize_interrupts:
             instead = spoken.interrupted if policy.interrupt_text == INTERRUPTED else policy.interrupt_text
@@ -116,14 +118,15 @@ def relink(entries: Sequence[SessionStoreEntry], drop: set[str]) -> list[Session
     """Leave out the entries named in `drop` and attach what hung on them to the nearest surviving ancestor.
 
     Needs the complete list, those to drop included, or the ancestors could not be found. In what comes back every
-    `parentUuid` names an entry of it or is None, so an entry whose ancestors were lost begins a chain.
+    `parentUuid` names an entry of it or is None. An entry whose ancestors are in no entry, because a part of the
+    transcript could not be written, hangs on the one before it: else a resume would lose all that was said before.
     """
     return _relinked(entries, {number for number, entry in enumerate(entries) if named(entry, "uuid") in drop})
 
 
 def _relinked(entries: Sequence[SessionStoreEntry], dropped: Collection[int]) -> list[SessionStoreEntry]:
     above = _Above(entries, dropped)
-    return [above.attached(entry) for number, entry in enumerate(entries) if number not in dropped]
+    return [above.attached(number, entry) for number, entry in enumerate(entries) if number not in dropped]
 
 
 class _Above:
@@ -133,16 +136,18 @@ class _Above:
         self._staying: set[str] = set()
         self._up: dict[str, str | None] = {}
         self._found: dict[str, str | None] = {}
+        parents = _parents(entries, dropped)
+        self._parents = parents
         for number, entry in enumerate(entries):
             name = named(entry, "uuid")
             if name is not None and number not in dropped:
                 self._staying.add(name)
             elif name is not None:
-                self._up.setdefault(name, named(entry, "parentUuid"))
+                self._up.setdefault(name, parents[number])
 
-    def attached(self, entry: SessionStoreEntry) -> SessionStoreEntry:
+    def attached(self, number: int, entry: SessionStoreEntry) -> SessionStoreEntry:
         given = field(entry, "parentUuid")
-        parent = self._ancestor(named(entry, "parentUuid"))
+        parent = self._ancestor(self._parents[number])
         links: dict[str, Any] = {}
         if given is not None and (parent != given or parent == entry.get("uuid")):
             links["parentUuid"] = None if parent == entry.get("uuid") else parent
@@ -166,6 +171,32 @@ class _Above:
         for each in passed:
             self._found[each] = name
         return name
+
+
+def _parents(entries: Sequence[SessionStoreEntry], dropped: Collection[int]) -> list[str | None]:
+    """What each entry hangs on; where that is lost, the one before it that stays."""
+    known = {name for entry in entries if (name := named(entry, "uuid")) is not None}
+    bridged = _in_order(entries, known)  # else an entry might come to hang on one that hangs on it
+    found: list[str | None] = []
+    last: str | None = None
+    for number, entry in enumerate(entries):
+        parent = named(entry, "parentUuid")
+        found.append(last if bridged and parent is not None and parent not in known else parent)
+        if number not in dropped and (name := named(entry, "uuid")) is not None:
+            last = name
+    return found
+
+
+def _in_order(entries: Sequence[SessionStoreEntry], known: Collection[str]) -> bool:
+    """Whether each entry stands behind the one that it hangs on, as the program writes them, and no name twice."""
+    seen: set[str] = set()
+    for entry in entries:
+        name, parent = named(entry, "uuid"), named(entry, "parentUuid")
+        if (parent in known and parent not in seen) or name in seen:
+            return False
+        if name is not None:
+            seen.add(name)
+    return True
 
 
 # -- what goes --------------------------------------------------------------------------------------------------------
@@ -198,6 +229,19 @@ def _bound(entries: Sequence[SessionStoreEntry]) -> set[str]:
             found.update(_calls(entry))
             found.update(call for _, block in blocks(entry, "tool_result") if (call := call_of(block)))
     return found
+
+
+def _unasked(entries: Sequence[SessionStoreEntry]) -> frozenset[str]:
+    """Results of calls that stand in no entry: the API refuses them, and their call was lost with a part of the
+    transcript."""
+    asked = {call for entry in entries for call in _calls(entry)}
+    return frozenset(
+        call
+        for entry in entries
+        if not untouchable(entry)
+        for _, block in blocks(entry, "tool_result")
+        if (call := call_of(block)) and call not in asked
+    )
 
 
 def _calls(entry: SessionStoreEntry) -> list[str]:

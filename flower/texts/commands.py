@@ -8,6 +8,11 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandTexts:
     # Help
+    head_usage: str
+    head_error: str
+    head_arguments: str
+    head_switches: str
+    help_help: str
     about: str
     more: str
     help_go: str
@@ -43,6 +48,19 @@ class CommandTexts:
     help_version: str
     bad_number: str
     """Placeholders: value, least."""
+    not_number: str
+    """Placeholder: value. The same for the one below."""
+    not_whole: str
+    unrecognized: str
+    """Placeholder: arguments."""
+    switch_meant: str
+    """Placeholder: switch."""
+    switch_of: str
+    """Placeholders: switch, commands."""
+    quotes_meant: str
+    """Placeholder: line."""
+    run_meant: str
+    """Placeholder: target."""
     fork_alone: str
 
     # Asking for the request
@@ -116,15 +134,26 @@ class CommandTexts:
     """Where in a flow file. Placeholders: file, line."""
 
     # Places and files
+    made: str
+    """Placeholder: path."""
     place_unusable: str
     """Placeholders: place, error."""
     not_utf8: str
+    no_text: str
     broken_store: str
     """Placeholders: path, error."""
     broken_file: str
     """Placeholders: path, kept."""
     broken_lineage: str
     """Placeholder: path."""
+    unreadable_document: str
+    """Placeholders: path, error."""
+    incomplete_document: str
+    """A frozen document. Placeholders: path, missing, fence (`open_fence`, or empty)."""
+    open_fence: str
+    """Placeholder: line."""
+    lacking: str
+    """What a step should have written. Placeholder: missing."""
     no_env_file: str
     """Placeholder: path."""
     no_session: str
@@ -145,21 +174,50 @@ class CommandTexts:
     """Placeholder: reason."""
     setup_where: str
     """Placeholder: path."""
+    line_without_effect: str
+    """Placeholders: line, key."""
     ask_credential: str
+    ask_credential_again: str
+    """Placeholder: present, masked."""
     ask_base: str
+    """Placeholder: enter, what Enter does. The same for the two below."""
     ask_model: str
     ask_window: str
+    enter_is: str
+    """Placeholder: what."""
+    enter_keeps: str
+    """Placeholders: present, without."""
+    official: str
+    default_model: str
+    automatic: str
     no_credential: str
     odd_credential: str
+    odd_address: str
+    """Placeholder: value."""
     odd_window: str
     """Placeholder: value."""
+    tried: str
+    """Placeholder: reason."""
+    not_tried: str
+    """Placeholder: reason."""
+    set_up_anew: str
     stored: str
     """Placeholder: path."""
     not_stored: str
     """Placeholders: path, error."""
     shadowed: str
-    """Placeholder: key."""
+    """Placeholder: key. The same for the one below."""
+    shadowed_here: str
     setup_needs_terminal: str
+
+    # The address of a project, and a credential from elsewhere
+    address_of_project: str
+    """Placeholders: address, path. The same for the one below."""
+    address_unasked: str
+    address_declined: str
+    """Placeholder: path."""
+    ask_address: str
+    yes: tuple[str, ...]
 
     # The end
     total: str
@@ -180,6 +238,11 @@ class CommandTexts:
 
 
 ZH = CommandTexts(
+    head_usage="用法:",
+    head_error="错误:",
+    head_arguments="参数",
+    head_switches="开关",
+    help_help="显示这份说明",
     about="在 claude-agent-sdk 上跑几个小时、几天的 agent:先确认需求,设定目标,干活,再判定。",
     more=(
         "不写子命令就是 go:\n"
@@ -220,6 +283,16 @@ ZH = CommandTexts(
     help_fork="从那个会话分叉,不在原会话上接着写(要和 --resume 一起用)",
     help_version="显示版本",
     bad_number="{value!r} 不行:要一个数,至少是 {least}",
+    not_number="{value!r} 不行:要一个数,例如 1800",
+    not_whole="{value!r} 不行:要一个整数,例如 3",
+    unrecognized="不认识的参数:{arguments}",
+    switch_meant="是不是 {switch}?",
+    switch_of="{switch} 是 {commands} 的开关。",
+    quotes_meant="一句话有好几个词,就加引号:{line}",
+    run_meant=(
+        "诉求只有 {target!r} 这一个词,像是一个工作流。是不是要 flower run {target}?\n"
+        "要是真想让 agent 处理这个文件,就说一句完整的话。"
+    ),
     fork_alone="--fork 要和 --resume 一起用:没有会话就没有可分叉的东西",
     what_new="要做什么? 一句话就够,回车开始(Ctrl-C 退出)",
     what_next="接着上次? 直接回车 = 接着做;也可以说点新的;/new = 重开一件事(Ctrl-C 退出)",
@@ -268,11 +341,17 @@ ZH = CommandTexts(
         "'{target}' 给出的是 {kind},不是 Workflow。它要么是一个 Workflow,要么是一个不带参数、返回 Workflow 的函数。"
     ),
     at_line="({file} 第 {line} 行)",
+    made="新建了 {path}",
     place_unusable="{place} 用不了:{error}。要一个能写的目录;用 -w 换工作目录,用 -r 换运行目录。",
     not_utf8="路径不是 UTF-8",
+    no_text="不是 UTF-8 文本(原文件会改名留着)",
     broken_store="{path} 不是完好的会话库:{error}。把它挪开再跑:会话会从头开始,账目和文档都还在。",
     broken_file="! {path} 读不懂,原样留在 {kept},账目从新的文件接着记。",
     broken_lineage="! {path} 读不懂,接不上以前的会话,这次从新会话开始。",
+    unreadable_document="! {path} 读不了:{error}。这一步会重做。",
+    incomplete_document="! {path} 不完整,缺:{missing}。{fence}这一步会重做并盖掉它;要留着它,就先补好再跑。",
+    open_fence="第 {line} 行的围栏没有关上,它后面的都不算。",
+    lacking="写出来的东西不完整,缺:{missing}。",
     no_env_file="! FLOWER_ENV 指的 {path} 不存在,当作没有设。",
     no_session="没有会话 {session}(工作目录 {place})。会话只在它原来的工作目录和运行目录里找得到。",
     failed="出错了:{kind}: {error}",
@@ -284,17 +363,41 @@ ZH = CommandTexts(
     auth_reason="! 凭证被拒:{reason}",
     config_reason="! 网关地址或模型名不对:{reason}",
     setup_where="会存到 {path},只有你自己能读。Ctrl-C 退出。",
-    ask_credential="token(不会显示): ",
-    ask_base="网关地址(回车 = 官方): ",
-    ask_model="模型(回车 = 默认): ",
-    ask_window="上下文窗口,token 数(回车 = 自动): ",
+    line_without_effect="! ./.env 第 {line} 行没有起作用:要写成 {key}=值,前面不带 export,中间用等号。",
+    ask_credential="API key 或 token(不会显示): ",
+    ask_credential_again="API key 或 token(不会显示;输 = 保留现在的 {present}): ",
+    ask_base="网关地址({enter}): ",
+    ask_model="模型({enter}): ",
+    ask_window="上下文窗口,token 数,例如 200k({enter}): ",
+    enter_is="回车 = {what}",
+    enter_keeps="回车 = {present},- = {without}",
+    official="官方",
+    default_model="默认",
+    automatic="自动",
     no_credential="没给 token,取消。",
     odd_credential="这个 token 里有空格、控制字符或者非 ASCII 字符,多半是没贴对。没有存,取消。",
-    odd_window="! {value} 不是正整数,窗口按自动算。",
+    odd_address="! {value} 不行:网关地址要以 http:// 或 https:// 开头,例如 https://gateway.example。再输一次。",
+    odd_window="! {value} 不行:要一个正整数,也可以写 200k 或 1m。再输一次。",
+    tried="+ 试过了,端点认这个凭证({reason})",
+    not_tried="! 没能试出来:{reason}。存着的照样会用;网络好了再跑就行。",
+    set_up_anew="! 存着的就是这个。要改,再跑一次 `flower setup`。",
     stored="+ 存好了:{path}",
     not_stored="! 没存成 {path}:{error}",
     shadowed="! 环境变量 {key} 里另有一个值,下次启动时它优先。要用刚存的,先 unset {key}。",
+    shadowed_here="! 这个目录的 .env 里 {key} 另有一个值,下次在这里启动时它优先。要用刚存的,就把那一行去掉。",
     setup_needs_terminal="setup 要在终端里跑:它要问你几个问题。没有终端就写一个 .env,或者 export。",
+    address_of_project=(
+        "! {path} 把网关地址设成了 {address},而你的凭证不是从这个文件来的。\n"
+        "  接着跑,你的凭证就会发到那里去。这个地址是你(或者你信得过的人)设的吗?"
+    ),
+    address_unasked=(
+        "{path} 把网关地址设成了 {address},而凭证不是从这个文件来的:没有人能点头,所以没有发。\n"
+        "信得过这个地址就设 FLOWER_TRUST_ADDRESS={address},或者在终端里跑一次 flower 并答应;"
+        "信不过就把那一行从 {path} 里去掉。"
+    ),
+    address_declined="没有发。要用自己的地址,就把 ANTHROPIC_BASE_URL 那一行从 {path} 里去掉,或者 export 自己的。",
+    ask_address="把凭证发到那里? (y = 发,并记住这个目录和地址;回车 = 不发) > ",
+    yes=("y", "yes", "是", "发"),
     total="总花费 ${cost:.4f} · 清单 {path}",
     stopped_at="在步骤 '{step}' 中止",
     why="! {reason}",
@@ -307,6 +410,11 @@ ZH = CommandTexts(
 )
 
 EN = CommandTexts(
+    head_usage="usage: ",
+    head_error="error: ",
+    head_arguments="arguments",
+    head_switches="switches",
+    help_help="show this help",
     about="Agent runs of hours and days on claude-agent-sdk: clarify, set a goal, work, judge.",
     more=(
         "Without a subcommand it is go:\n"
@@ -347,6 +455,16 @@ EN = CommandTexts(
     help_fork="branch off from that session instead of going on in it (with --resume)",
     help_version="show the version",
     bad_number="{value!r} does not do: a number is needed, at least {least}",
+    not_number="{value!r} does not do: a number is needed, for example 1800",
+    not_whole="{value!r} does not do: a whole number is needed, for example 3",
+    unrecognized="unrecognized arguments: {arguments}",
+    switch_meant="Did you mean {switch}?",
+    switch_of="{switch} is a switch of {commands}.",
+    quotes_meant="A request of several words needs quotes: {line}",
+    run_meant=(
+        "The request is the one word {target!r}, which looks like a workflow. Did you mean: flower run {target}\n"
+        "If an agent is to do something with that file, say so in a sentence."
+    ),
     fork_alone="--fork goes with --resume: without a session there is nothing to branch off from",
     what_new="What is to be done? One sentence will do, Enter begins (Ctrl-C quits)",
     what_next="Go on? Enter = carry on; or say something new; /new = begin another matter (Ctrl-C quits)",
@@ -400,17 +518,26 @@ EN = CommandTexts(
         "'{target}' is {kind}, not a Workflow. It must be a Workflow, or a function without arguments that returns one."
     ),
     at_line="({file}, line {line})",
+    made="Made {path}",
     place_unusable=(
         "{place} cannot be used: {error}. A writable directory is needed; choose the workspace with -w and the run's "
         "folder with -r."
     ),
     not_utf8="the path is not UTF-8",
+    no_text="it is not UTF-8 text (the file is kept under another name)",
     broken_store=(
         "{path} is no sound session store: {error}. Move it away and run again: sessions begin anew, accounts and "
         "documents stay."
     ),
     broken_file="! {path} makes no sense; it was kept as {kept}, and the accounts go on in a new file.",
     broken_lineage="! {path} makes no sense: earlier sessions cannot be taken up, this run begins with new ones.",
+    unreadable_document="! {path} cannot be read: {error}. That step is done anew.",
+    incomplete_document=(
+        "! {path} is incomplete, it lacks: {missing}. {fence}That step is done anew and replaces it; to keep it, "
+        "mend it first and run again."
+    ),
+    open_fence="The fence in line {line} is never closed, and what follows it does not count. ",
+    lacking="What was written is incomplete, it lacks: {missing}.",
     no_env_file="! There is no {path}, which FLOWER_ENV names; going on as if it were not set.",
     no_session=(
         "There is no session {session} (workspace {place}). A session is found only with the workspace and run folder "
@@ -425,17 +552,46 @@ EN = CommandTexts(
     auth_reason="! The credentials were refused: {reason}",
     config_reason="! The gateway's address or the model's name is wrong: {reason}",
     setup_where="It goes into {path}, which only you can read. Ctrl-C quits.",
-    ask_credential="Token (not shown): ",
-    ask_base="Address of the gateway (Enter = official): ",
-    ask_model="Model (Enter = default): ",
-    ask_window="Context window in tokens (Enter = automatic): ",
+    line_without_effect=(
+        "! Line {line} of ./.env has no effect: it must be {key}=value, without export and with an equals sign."
+    ),
+    ask_credential="API key or token (not shown): ",
+    ask_credential_again="API key or token (not shown; = keeps the present {present}): ",
+    ask_base="Address of the gateway ({enter}): ",
+    ask_model="Model ({enter}): ",
+    ask_window="Context window in tokens, for example 200k ({enter}): ",
+    enter_is="Enter = {what}",
+    enter_keeps="Enter = {present}, - = {without}",
+    official="official",
+    default_model="default",
+    automatic="automatic",
     no_credential="No token, nothing stored.",
     odd_credential="This token holds blanks, control or non-ASCII characters; probably pasted badly. Nothing stored.",
-    odd_window="! {value} is no positive whole number; the window stays automatic.",
+    odd_address="! {value} will not do: an address begins with http:// or https://, as in https://gateway.example",
+    odd_window="! {value} will not do: a positive whole number is needed, or 200k, or 1m.",
+    tried="+ Tried: the endpoint takes these credentials ({reason})",
+    not_tried="! Could not be tried: {reason}. What is stored will be used; run again when the network is back.",
+    set_up_anew="! That is what is stored now. To change it run `flower setup` again.",
     stored="+ Stored: {path}",
     not_stored="! {path} could not be written: {error}",
     shadowed="! The environment variable {key} holds another value, which wins at the next start. First: unset {key}",
+    shadowed_here="! The .env of this folder holds another {key}, which wins at the next start here: take it out.",
     setup_needs_terminal="setup asks questions and needs a terminal. Without one, write a .env or export variables.",
+    address_of_project=(
+        "! {path} sets the gateway's address to {address}, and your credentials are not from that file.\n"
+        "  Going on sends them there. Was this address set by you, or by somebody you trust?"
+    ),
+    address_unasked=(
+        "{path} sets the gateway's address to {address}, and the credentials are not from that file: nobody can be "
+        "asked, so nothing was sent.\n"
+        "If you trust the address, set FLOWER_TRUST_ADDRESS={address}, or run flower at a terminal once and say yes. "
+        "If not, take that line out of {path}."
+    ),
+    address_declined=(
+        "Nothing was sent. To use an address of your own, take ANTHROPIC_BASE_URL out of {path}, or export yours."
+    ),
+    ask_address="Send the credentials there? (y = yes, remembered for this folder and address; Enter = no) > ",
+    yes=("y", "yes"),
     total="Total cost ${cost:.4f} · accounts {path}",
     stopped_at="Stopped at step '{step}'",
     why="! {reason}",

@@ -48,8 +48,13 @@ class RunningTexts:
     """Placeholders: count, at, window."""
     burning: str
     """Placeholders: window, headroom."""
+    window_remembered: str
+    """Added to both where the window is one that overflowed before. Placeholder: path."""
 
     # Limits and warnings
+    workspace_gone: str
+    mirror_lost: str
+    """Placeholder: error."""
     silent: str
     """The error of an attempt in which nothing came for too long. Placeholder: minutes."""
     plugin_broken: str
@@ -110,6 +115,9 @@ ZH = RunningTexts(
         "连续两次换代都是降级的空交接,再换下去只是烧钱,停在这里。多半是窗口估错了或者余量不够:"
         "现在窗口按 {window} 算,余量 {headroom}。调 window 或 headroom,或者用 --no-handoff 关掉换代。"
     ),
+    window_remembered=" 这个窗口是以前溢出时记下的:{path}。记错了就删掉这个文件。",
+    workspace_gone="工作目录不见了,不会另建一个空的接着干",
+    mirror_lost="有一段对话没能写进 sessions.db,以后接续时会缺这一段:{error}",
     silent="模型 {minutes} 分钟没有任何消息(timed out)",
     plugin_broken="插件没有装上:{errors}",
     no_plugin="{path} 不是插件目录:要有 .claude-plugin/plugin.json。",
@@ -170,6 +178,13 @@ EN = RunningTexts(
         "Two handoffs in a row were degraded ones without content; going on would only burn money, so the step stops "
         "here. Most likely the window is guessed wrong or the headroom is too small: the window is taken as {window}, "
         "the headroom as {headroom}. Set window or headroom, or switch handing over off with --no-handoff."
+    ),
+    window_remembered=(
+        " This window was remembered from an earlier overflow, in {path}; delete that file if it is wrong."
+    ),
+    workspace_gone="the workspace is gone; no empty one is made to go on in",
+    mirror_lost=(
+        "a part of the conversation could not be written into sessions.db and will be missing on a resume: {error}"
     ),
     silent="the model sent no message for {minutes} minutes (timed out)",
     plugin_broken="a plugin could not be loaded: {errors}",

@@ -18,6 +18,8 @@ class SurroundingTexts:
     """Placeholder: byte, counted from 1."""
     env_nul: str
     """Placeholder: line."""
+    env_barred: str
+    """Goes on the log. Placeholders: path, names."""
 
     # Credentials
     no_credentials: str
@@ -56,6 +58,7 @@ ZH = SurroundingTexts(
     env_no_permission="没有读的权限",
     env_not_utf8="不是 UTF-8(从第 {byte} 个字节起),另存成 UTF-8 再来",
     env_nul="第 {line} 行有 NUL 字符,这多半不是文本文件",
+    env_barred="{path} 里的 {names} 没有用上:项目的 .env 不能设这些。要设就 export,或者写进 FLOWER_ENV 指的文件。",
     no_credentials=(
         "缺少凭证:需要 ANTHROPIC_API_KEY 或 ANTHROPIC_AUTH_TOKEN。\n"
         "两条路:\n"
@@ -85,6 +88,10 @@ EN = SurroundingTexts(
     env_no_permission="no permission to read it",
     env_not_utf8="it is not UTF-8 (from byte {byte} on); save it as UTF-8",
     env_nul="there is a NUL in line {line}, so it is hardly a text file",
+    env_barred=(
+        "{path} sets {names}, which the .env of a project may not: passed over. Export it, or put it into the file "
+        "that FLOWER_ENV names."
+    ),
     no_credentials=(
         "No credentials: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN is needed.\n"
         "Two ways out:\n"

@@ -19,6 +19,8 @@ from flower.workflow.base import Ctx, Runs, Step, StepAbort, StepEnded, was_ende
 GOAL_KEY = "_goal"
 VERDICT_KEY = "_verdict"
 ROUND_KEY = "_goal_rounds"
+_JUDGED_KEY = "_verdict_step"
+"""The step that the verdict in ctx is about."""
 
 
 def goal_step(
@@ -129,22 +131,27 @@ class _Guard:
         ctx[ROUND_KEY] = ctx.get(ROUND_KEY, 0) + 1
         goal = self._goal(ctx)
         verdict = await self._judged(runtime, goal, result, ctx)
-        ctx[VERDICT_KEY] = verdict
+        ctx[VERDICT_KEY], ctx[_JUDGED_KEY] = verdict, self.step
         self._announce(verdict, result, ctx)
         if verdict.unreachable:
-            return await self._people_decide(goal, verdict, ctx)
+            return await self._people_decide(verdict, ctx)
         return verdict.achieved
 
-    @staticmethod
-    def feedback(_result: StepResult, ctx: Ctx) -> str:
+    def feedback(self, _result: StepResult, ctx: Ctx) -> str:
+        """Say what the last verdict found. One about another step is none: a round that failed was not judged."""
         verdict: Verdict | None = ctx.get(VERDICT_KEY)
-        return verdict.feedback() if verdict else ""
+        return verdict.feedback() if verdict and ctx.get(_JUDGED_KEY, self.step) == self.step else ""
 
     def _goal(self, ctx: Ctx) -> Goal:
+        """The goal as it stands now. One that was frozen in the file is what the file says: people may edit it."""
         known: Goal | None = ctx.get(GOAL_KEY)
-        if known is not None and known.complete():
+        there = Goal.load(self.goal_path)
+        if known is None or not known.complete():
+            return there or Goal()
+        if there is None or not there.complete() or there.path != known.path:
             return known
-        return Goal.load(self.goal_path) or Goal()
+        ctx[GOAL_KEY] = there
+        return there
 
     async def _judged(self, runtime: Runs, goal: Goal, result: StepResult, ctx: Ctx) -> Verdict:
         words = self.said.workflow
@@ -180,7 +187,7 @@ class _Guard:
         }
         sink(Event("task", payload=payload))
 
-    async def _people_decide(self, goal: Goal, verdict: Verdict, ctx: Ctx) -> bool:
+    async def _people_decide(self, verdict: Verdict, ctx: Ctx) -> bool:
         words = self.said.workflow
         reason = verdict.reason or self.said.documents.no_reason
         ask = await self.channel.ask(words.unreachable.format(reason=reason), [words.accept, words.change, words.wrong])
@@ -191,17 +198,18 @@ class _Guard:
         if answer.lower().startswith(words.accept_prefix):
             return True
         if answer.lower().startswith(words.change_prefix):
-            await self._people_change(goal, verdict, ctx)
+            await self._people_change(verdict, ctx)
         else:
             verdict.reason = words.misjudged.format(words=answer)
         return False
 
-    async def _people_change(self, goal: Goal, verdict: Verdict, ctx: Ctx) -> None:
+    async def _people_change(self, verdict: Verdict, ctx: Ctx) -> None:
         words = self.said.workflow
         ask = await self.channel.ask(words.new_goal)
         change = ask.answer.strip()
         if ask.state != "answered" or not change:
             return
+        goal = self._goal(ctx)  # again: the file may have been edited while the question waited
         goal.amend(change).write(self.goal_path)
         ctx[GOAL_KEY] = goal
         verdict.reason = words.goal_changed.format(goal=change)

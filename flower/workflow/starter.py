@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,17 @@ from flower.core.goal import Goal
 from flower.core.human import HumanChannel
 from flower.core.lineage import Lineage
 from flower.core.roles import coordinator, worker
+from flower.core.runtime import StepResult
 from flower.core.workbench import Workbench
 from flower.texts.workflow import ZH, WorkflowTexts
 from flower.workflow.base import Ctx, Step, Workflow
 from flower.workflow.clarify import clarify_step
 from flower.workflow.goal import goal_step, with_goal
 from flower.workflow.request import recall_request
+
+_DUE = "goal-due"
+"""An empty file in the run's folder: the brief was amended at a start, and the goal is to be derived again. It stays
+true when that start is killed before it is done."""
 
 
 def starter_flow(
@@ -72,7 +78,8 @@ def starter_flow(
             max_asks=max_asks,
             timeout_s=timeout_s,
         )
-        amended = _keep(request, place, channel, run_dir)
+        due = Path(run_dir).resolve() / _DUE
+        amended = _keep(request, place, channel, run_dir, due) or _is_due(due, place.goal)
         steps = [
             clarify_step(
                 channel,
@@ -99,7 +106,7 @@ def starter_flow(
         )
         judged = with_goal(work, channel, goal_path=place.goal, rounds=rounds, can_run=judge_can_run)
         if not clarify_only:
-            steps += [setting, judged] if goal else [work]
+            steps += [_settling(setting, due), judged] if goal else [work]
         flow = Workflow(steps, name="starter", channel=channel, workbench=place.workbench)
         flow.language = said.language
         return flow
@@ -203,7 +210,7 @@ def _coordinator(said: texts.Texts, told: str, channel: HumanChannel, isolate: b
     return coordinator(words.coordinator, apart.coordinator, crew, channel=channel)
 
 
-def _keep(request: str, place: _Place, channel: HumanChannel, run_dir: str | Path) -> bool:
+def _keep(request: str, place: _Place, channel: HumanChannel, run_dir: str | Path, due: Path) -> bool:
     """Append the words said at this start to the brief; whether a complete brief was changed by them.
 
     Also while the brief is still missing, if the clarification has begun: its session goes on with a prompt of its
@@ -213,14 +220,47 @@ def _keep(request: str, place: _Place, channel: HumanChannel, run_dir: str | Pat
     begun = place.waking or words.clarify in Lineage.open(run_dir, place.workspace).steps
     if not request or not begun or request in _text_of(place.brief):
         return False
-    if not place.waking and request == recall_request(run_dir, place.workspace):
-        return False  # nothing new: the session that goes on was begun with it
-    return channel.amend(request, label=words.wake_label) and place.waking
+    if not place.waking:
+        if request == recall_request(run_dir, place.workspace):
+            return False  # nothing new: the session that goes on was begun with it
+        channel.amend(request, label=words.wake_label)
+        return False
+    # Before the words: a kill in between costs one derivation, not the words.
+    with suppress(OSError):
+        due.parent.mkdir(parents=True, exist_ok=True)
+        due.touch()
+    return channel.amend(request, label=words.wake_label)
+
+
+def _is_due(due: Path, goal: Path) -> bool:
+    """Is the goal to be derived again, and was neither that done since nor the file edited by a person?"""
+    try:
+        since = due.stat().st_mtime_ns
+    except OSError:
+        return False
+    try:
+        return goal.stat().st_mtime_ns <= since
+    except OSError:
+        return True
+
+
+def _settling(step: Step, due: Path) -> Step:
+    """The step that sets the goal; once the goal is frozen it is due no more, whatever clocks and disks say."""
+    freeze = step.gate
+
+    def gate(result: StepResult, ctx: Ctx) -> bool | Awaitable[bool]:
+        passed = freeze(result, ctx) if freeze is not None else True
+        if passed is True:
+            with suppress(OSError):
+                due.unlink(missing_ok=True)
+        return passed
+
+    return replace(step, gate=gate)
 
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError):
         return ""
 

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flower.core.attempt import Fold
-from flower.core.brakes import brake, halt
+from flower.core.gates import tool_gate, turn_stop
 from flower.core.next_move import INTERRUPTED, Ending
 from flower.core.steering import Steering
 
@@ -217,7 +217,7 @@ def test_a_cut_freezes_what_was_said_but_not_what_it_cost(before: list[Any], aft
     assert (cut.cost_usd, cut.num_turns) == (whole.cost_usd, whole.num_turns)
 
 
-# -- the brake ----------------------------------------------------------------------------------------------------
+# -- the tool_gate ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_a_cut_freezes_what_was_said_but_not_what_it_cost(before: list[Any], aft
 @pytest.mark.case("SS-3")
 async def test_no_tool_begins_once_people_want_a_cut(ask: Callable[[Steering], object], held: bool) -> None:
     steering = Steering()
-    (matcher,) = brake(lambda: steering.wanted, "interrupted")["PreToolUse"]
+    (matcher,) = tool_gate(lambda: steering.wanted, "interrupted")["PreToolUse"]
     ask(steering)
     (hook,) = matcher.hooks
     anything: Any = {}
@@ -254,16 +254,16 @@ async def test_no_tool_begins_once_people_want_a_cut(ask: Callable[[Steering], o
     ],
 )
 def test_what_only_looks_is_not_held_back(tool: str, held: bool) -> None:
-    (matcher,) = brake(lambda: True, "x")["PreToolUse"]
+    (matcher,) = tool_gate(lambda: True, "x")["PreToolUse"]
     assert matcher.matcher is not None
     assert bool(re.search(matcher.matcher, tool)) is held
-    (strict,) = brake(lambda: True, "x", lookers=True)["PreToolUse"]
+    (strict,) = tool_gate(lambda: True, "x", lookers=True)["PreToolUse"]
     assert strict.matcher is None
 
 
 async def test_a_turn_is_ended_behind_the_results_that_were_read() -> None:
     answered: set[str] = set()
-    (matcher,) = halt(lambda: "t1" in answered, answered, "why")["PostToolBatch"]
+    (matcher,) = turn_stop(lambda: "t1" in answered, answered, "why")["PostToolBatch"]
     (hook,) = matcher.hooks
     batch: Any = {"tool_calls": [{"tool_use_id": "t1"}]}
     asyncio.get_running_loop().call_soon(answered.add, "t1")

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flower.core import manifest
 from flower.core.books import Books, StepResult
+from flower.stores.sqlite import SessionFileError
 
 
 class Totals:
@@ -65,17 +67,17 @@ def test_two_steps_with_equal_figures_are_two(books: Books) -> None:
     first, second = StepResult("A"), StepResult("A")
     for result in (first, second):
         books.open(result)
-    books.rescue(Totals())
-    books.rescue(Totals())
+    books.rescue()
+    books.rescue()
     assert [each.error for each in books.results] == ["killed-by-signal"] * 2
 
 
 def test_a_rescue_leaves_what_is_already_said_alone(books: Books) -> None:
     result = StepResult("A", error="interrupted-by-human")
     books.open(result)
-    books.rescue(Totals())
+    books.rescue()
     ended = result.ended_at
-    books.rescue(Totals())
+    books.rescue()
     assert (result.error, result.ended_at) == ("interrupted-by-human", ended)
 
 
@@ -93,3 +95,23 @@ def test_whether_the_count_goes_on_or_begins_anew_the_sum_is_what_was_spent(
             reached += cost
             spent += price("S", float(reached))
     assert spent == sum(sum(costs) for costs in attempts)
+
+
+class Locked(Totals):
+    """A store that cannot take a total."""
+
+    def book_cost(self, session: str, total: float) -> None:
+        raise SessionFileError("database is locked")
+
+
+def test_a_store_that_is_away_costs_no_row_and_books_nothing_twice(books: Books, tmp_path: Path) -> None:
+    result = StepResult("A")
+    books.open(result)
+    result.cost_usd = books.pricing(Locked(), None)("S", 0.5)
+    assert books.close(result, Locked())
+    assert [row["cost_usd"] for row in manifest.rows_of(tmp_path / "manifest.json")] == [0.5]
+
+
+def test_a_rescue_does_not_wait_for_the_store(books: Books) -> None:
+    books.open(StepResult("A"))
+    assert books.rescue()

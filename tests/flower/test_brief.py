@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flower import texts
+from flower.core import grammar
 from flower.core.brief import Brief
+from flower.core.human import HumanChannel
 
 WHOLE = Brief(goal="A", accept="B", bounds="C", unknowns="D")
 
@@ -143,6 +146,52 @@ def test_freezing_again_doubles_nothing_and_keeps_the_order(tmp_path: Path) -> N
     assert Brief.load(path) == frozen
 
 
+def test_words_sent_while_it_is_being_frozen_are_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "需求.md"
+    channel = HumanChannel(amend_path=path)
+    words = [f"words {number}" for number in range(300)]
+
+    def send() -> None:
+        for each in words:
+            channel.send(each)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    Brief("A", "B", "C", "D").write(path)
+    while sender.is_alive():
+        Brief("A", "B", "C", "D").write(path)
+    sender.join()
+    assert all(channel._amended.values())
+    kept = {added.split("\n", 1)[1] for added in grammar.addenda(path.read_text(encoding="utf-8"))}
+    assert [each for each in words if each not in kept] == []
+
+
+def test_words_that_begin_like_others_are_words_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "需求.md"
+    path.write_text("## x(12:00:00)\nred\n", encoding="utf-8")
+    frozen = Brief("A", "B", "C", "D\n\n## x(12:00:00)\nred and blue")
+    frozen.write(path)
+    assert grammar.addenda(frozen.unknowns) == ["## x(12:00:00)\nred and blue", "## x(12:00:00)\nred"]
+
+
+def test_words_behind_what_cannot_be_read_are_taken_up_and_the_file_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "需求.md"
+    path.write_bytes(WHOLE.to_markdown().encode("gbk"))
+    HumanChannel(amend_path=path).send("也要 JSON")
+    spoilt = path.read_bytes()
+    frozen = Brief("A", "B", "C", "D")
+    frozen.write(path)
+    assert frozen.unknowns.startswith("D\n\n## ")
+    assert frozen.unknowns.endswith("\n也要 JSON")
+    assert [each.read_bytes() for each in tmp_path.iterdir() if each != path] == [spoilt]
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "需求.md"
+    path.write_text("## 目标\nA\n## 验收标准\nB\n## 边界\nC\n## 未知与假设\nD", encoding="utf-8-sig")
+    assert Brief.load(path) == WHOLE
+
+
 def test_words_alone_complete_no_section(tmp_path: Path) -> None:
     brief = Brief.parse(f"# 运行中的补充\n\n{ADDED}\n")
     assert brief.unknowns == ADDED
@@ -153,6 +202,7 @@ def test_words_alone_complete_no_section(tmp_path: Path) -> None:
     assert Brief.load(tmp_path / "需求.md") == brief
 
 
+@pytest.mark.case("SE-3")
 def test_a_line_of_an_addition_that_looks_like_a_heading_stays_where_it_is() -> None:
     brief = Brief.parse(f"## 目标\nA\n## 验收标准\nB\n## 边界\nC\n## 未知与假设\nD\n\n{ADDED}")
     assert (brief.goal, brief.unknowns) == ("A", f"D\n\n{ADDED}")

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 
 import pytest
 
-from flower.core.disk import read_whole, write_whole
+from flower.core.disk import append, freeze, read_whole, write_whole
 
 
 def test_half_of_a_pair_does_not_cost_the_file(tmp_path: Path) -> None:
@@ -89,6 +90,29 @@ def test_a_special_mode_is_kept_whatever_new_files_get(tmp_path: Path) -> None:
     assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o604
 
 
+@pytest.mark.parametrize(("before", "meanwhile"), [(0o600, 0o600), (0o644, 0o600), (None, 0o644)])
+def test_what_replaces_a_closed_file_is_closed_from_its_first_byte_on(
+    before: int | None, meanwhile: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, seen, synced = tmp_path / "a", [], os.fsync
+    if before is not None:
+        target.touch()
+        target.chmod(before)
+
+    def look(number: int) -> None:
+        seen.append(os.fstat(number).st_mode & 0o777)
+        synced(number)
+
+    monkeypatch.setattr(os, "fsync", look)
+    mask = os.umask(0o022)
+    try:
+        write_whole(target, "secret")
+    finally:
+        os.umask(mask)
+    assert seen == [meanwhile]
+    assert target.stat().st_mode & 0o777 == (before or 0o644)
+
+
 def test_reading_a_file_that_is_not_there_gives_nothing(tmp_path: Path) -> None:
     assert read_whole(tmp_path / "missing") is None
     assert read_whole(tmp_path / "missing" / "deeper") is None
@@ -109,3 +133,40 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
 def test_reading_a_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         read_whole(tmp_path)
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "utf-16"])
+def test_a_document_that_cannot_be_read_is_moved_aside_and_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, encoding: str
+) -> None:
+    path = tmp_path / "a.md"
+    for words in ("目标", "边界"):
+        path.write_bytes(words.encode(encoding))
+        freeze(path, lambda _before: "new")
+    first, second = sorted(each for each in tmp_path.iterdir() if each != path)
+    assert first.name.startswith("a.md.unreadable-")
+    assert {first.read_bytes(), second.read_bytes()} == {"目标".encode(encoding), "边界".encode(encoding)}
+    assert path.read_text(encoding="utf-8") == "new"
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
+    assert all(str(path) in line and ".unreadable-" in line for line in caplog.messages)
+
+
+def test_a_document_that_cannot_be_replaced_is_where_it_was(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.md").write_bytes(b"\xff")
+
+    def broken(_before: str) -> str:
+        raise OSError("no")
+
+    with pytest.raises(OSError, match="no"):
+        freeze(tmp_path / "a.md", broken)
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("a.md", b"\xff")]
+    assert caplog.messages == []
+
+
+def test_a_readable_document_is_replaced_by_what_is_made_of_it(tmp_path: Path) -> None:
+    append(tmp_path / "deep" / "a.md", "head\n", "one\n")
+    append(tmp_path / "deep" / "a.md", "head\n", "two\n")
+    freeze(tmp_path / "deep" / "a.md", lambda before: before.upper())
+    freeze(tmp_path / "deep" / "b.md", lambda before: f"<{before}>")
+    texts = {each.name: each.read_text(encoding="utf-8") for each in (tmp_path / "deep").iterdir()}
+    assert texts == {"a.md": "HEAD\nONE\nTWO\n", "b.md": "<>"}

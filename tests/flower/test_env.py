@@ -157,11 +157,100 @@ def test_a_user_without_a_home_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPa
     assert env.load_dotenv() == {}
 
 
-def test_a_project_cannot_say_where_updates_come_from(home: Path) -> None:
-    put(home / "cwd" / ".env", "FLOWER_UPDATE_FROM=https://evil.example/x\nONLY_HERE=1\n")
+# The project's own file
+
+STEERING = [
+    *("GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "PIP_INDEX_URL", "PIPX_DEFAULT_PYTHON", "UV_INDEX", "LD_PRELOAD"),
+    *("DYLD_INSERT_LIBRARIES", "PYTHONPATH", "XDG_CONFIG_HOME", "FLOWER_ENV", "FLOWER_UPDATE_FROM"),
+    "FLOWER_TRUST_ADDRESS",
+]
+
+
+@pytest.fixture
+def unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*STEERING, "PATH"):
+        monkeypatch.setenv(name, "x")  # so that it is put back, whatever sets it meanwhile
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.usefixtures("unset")
+def test_a_project_cannot_steer_what_flower_starts_nor_where_secrets_lie(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    here = put(home / "cwd" / ".env", "".join(f"{name}=evil\n" for name in (*STEERING, "PATH")) + "ONLY_HERE=1\n")
     assert env.load_dotenv() == {"ONLY_HERE": "1"}
-    put(home / ".config" / "flower" / ".env", "FLOWER_UPDATE_FROM=https://mine.example/x\n")
-    assert env.load_dotenv() == {"FLOWER_UPDATE_FROM": "https://mine.example/x"}
+    assert env.load_dotenv() == {}
+    (record,) = caplog.records  # once, though it is read twice
+    assert (record.levelname, str(here) in record.message) == ("WARNING", True)
+    assert [name for name in (*STEERING, "PATH") if name not in record.message] == []
+
+
+@pytest.mark.usefixtures("unset")
+@pytest.mark.parametrize("by", ["FLOWER_ENV", "user", "path"])
+def test_a_file_that_the_person_chose_may_set_all_of_it(by: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(home / "cwd" / ".env", "PIP_INDEX_URL=https://evil.example/x\n")
+    place = (
+        home / ".config" / "flower" / ".env" if by == "user" else home / "cwd" / ".env" if by == "path" else home / "n"
+    )
+    put(place, "PIP_INDEX_URL=https://mine.example/x\nGIT_SSH_COMMAND=ssh -4\n")
+    if by == "FLOWER_ENV":
+        monkeypatch.setenv(by, str(place))
+    assert env.load_dotenv(place if by == "path" else None) == {
+        "PIP_INDEX_URL": "https://mine.example/x",
+        "GIT_SSH_COMMAND": "ssh -4",
+    }
+    assert not env.from_project("PIP_INDEX_URL")
+
+
+def test_what_a_project_has_set_does_not_reach_the_programs_that_flower_starts(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(home / "cwd" / ".env", "ONLY_HERE=project\nANTHROPIC_MODEL=project\n")
+    monkeypatch.setenv("ANTHROPIC_MODEL", "mine")
+    env.load_dotenv()
+    assert os.environ["ONLY_HERE"] == "project"
+    handed_on = env.without(("HOME",))
+    assert ("ONLY_HERE" in handed_on, handed_on["ANTHROPIC_MODEL"], "HOME" in handed_on) == (False, "mine", False)
+    monkeypatch.setenv("ONLY_HERE", "set by somebody else since")
+    assert "ONLY_HERE" in env.without(())
+
+
+@pytest.mark.parametrize(
+    ("project", "person", "told"),
+    [
+        ("ANTHROPIC_BASE_URL=https://gate.example\n", "ANTHROPIC_API_KEY=k\n", "https://gate.example"),
+        (
+            "ANTHROPIC_BASE_URL=https://gate.example\nANTHROPIC_AUTH_TOKEN=t\n",
+            "ANTHROPIC_API_KEY=k\n",
+            "https://gate.example",
+        ),
+        ("ANTHROPIC_BASE_URL=https://gate.example\nANTHROPIC_AUTH_TOKEN=t\n", "", ""),
+        ("ANTHROPIC_BASE_URL=https://gate.example\n", "", ""),
+        ("ANTHROPIC_BASE_URL=\n", "ANTHROPIC_API_KEY=k\n", ""),
+        ("", "ANTHROPIC_API_KEY=k\nANTHROPIC_BASE_URL=https://gate.example\n", ""),
+    ],
+)
+def test_a_credential_from_elsewhere_at_the_address_of_a_project_is_noticed(
+    project: str, person: str, told: str, home: Path
+) -> None:
+    put(home / "cwd" / ".env", project)
+    put(home / ".config" / "flower" / ".env", person)
+    env.load_dotenv()
+    assert env.address_of_a_project() == told
+
+
+def test_lines_that_were_meant_and_have_no_effect_are_found(home: Path) -> None:
+    put(
+        home / "cwd" / ".env",
+        "ANTHROPIC_API_KEY: sk-1\n# ANTHROPIC_API_KEY x\nANTHROPIC_API_KEY = fine\nexport ANTHROPIC_BASE_URL=x\n"
+        "  ANTHROPIC_AUTH_TOKEN t\nANTHROPIC_MODEL\nANTHROPIC_MODELS\nOTHER: 1\n",
+    )
+    assert env.lines_without_effect() == [
+        (1, "ANTHROPIC_API_KEY"),
+        (4, "ANTHROPIC_BASE_URL"),
+        (5, "ANTHROPIC_AUTH_TOKEN"),
+        (6, "ANTHROPIC_MODEL"),
+    ]
 
 
 def test_the_syntax_of_a_line(tmp_path: Path) -> None:
@@ -429,6 +518,7 @@ def test_no_connection_is_a_matter_of_the_network(monkeypatch: pytest.MonkeyPatc
     assert "hush" not in reason
 
 
+@pytest.mark.case("SE-4")
 def test_a_gateway_that_repeats_the_credential_does_not_make_us_say_it(monkeypatch: pytest.MonkeyPatch) -> None:
     verdict, reason = probed(monkeypatch, Gateway(401, f"bad key\n {SECRET}" + "x" * 500))
     assert verdict == "auth"

@@ -87,6 +87,21 @@ def test_a_file_that_is_missing_or_no_text_is_none(tmp_path: Path) -> None:
     assert Goal.load(tmp_path / "bad.md") is None
 
 
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = Goal("A", ["x", "y"]).write(tmp_path / "目标.md")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert Goal.load(path) == Goal("A", ["x", "y"], path)
+
+
+def test_a_file_that_cannot_be_read_is_kept_when_a_goal_is_frozen(tmp_path: Path) -> None:
+    path = tmp_path / "目标.md"
+    path.write_text(Goal("A", ["x"]).to_markdown(), encoding="utf-16")
+    before = path.read_bytes()
+    Goal("B", ["y"]).write(path)
+    assert Goal.load(path) == Goal("B", ["y"], path)
+    assert [each.read_bytes() for each in tmp_path.iterdir() if each != path] == [before]
+
+
 @given(
     st.lists(st.sampled_from(["run x", "1. x", "[a] b", "3.5 is out", "目标是 X", "- dash"])),
     st.sampled_from(["zh", "en"]),

@@ -204,6 +204,21 @@ def test_from_the_first_addition_on_everything_is_verbatim(heading: str) -> None
     assert grammar.split_addenda(f"## 目标\nA\n\n{added}\n") == ("## 目标\nA\n", added)
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", 0),
+        ("a\n```\nb\n```\nc", 0),
+        ("a\n```\nb", 2),
+        ("a\r\n\r\n~~~~ python\n```\n~~~\n", 3),
+        ("```\na\n```\n```\nb", 4),
+        ("```\na\n```\n``` `x` ```\n", 0),
+    ],
+)
+def test_a_fence_that_is_never_closed_is_named_by_its_line(text: str, line: int) -> None:
+    assert grammar.open_fence(text) == line
+
+
 @pytest.mark.parametrize("line", ["### x(12:00:00)", "## x (12:00)", "## (12:00:00) x", "x(12:00:00)", "##(12:00:00)"])
 def test_other_lines_with_a_time_begin_no_addition(line: str) -> None:
     assert grammar.split_addenda(f"a\n{line}") == (f"a\n{line}", "")

@@ -620,3 +620,9 @@ def test_merging_keeps_order_and_doubles_and_leaves_its_inputs_alone() -> None:
     assert merge_hooks(first, None, second) == {"PreToolUse": ["a", "b", "a"], "Stop": ["s"]}
     assert (first, second) == ({"PreToolUse": ["a"], "Stop": ["s"]}, {"PreToolUse": ["b", "a"]})
     assert merge_hooks() == {}
+
+
+async def test_links_in_a_circle_do_not_turn_a_finished_write_into_an_error(bench: Workbench) -> None:
+    (bench.notes / "a").symlink_to("b")
+    (bench.notes / "b").symlink_to("a")
+    assert await fire(index_guard(bench), "Write", tool_input={"file_path": str(bench.notes / "a" / "x")}) == {}

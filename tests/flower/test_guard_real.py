@@ -14,7 +14,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, HookMatcher, c
 
 from flower import AgentSpec, HumanChannel, Runtime, StepResult, Workbench, clarify, coordinator, worker
 from flower.core import guard
-from flower.core.brakes import brake
+from flower.core.gates import tool_gate
 from flower.testing import RecordingSink, ScriptedModel, read_story, scripted_surroundings
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
@@ -236,7 +236,7 @@ async def test_a_guard_that_breaks_down_lets_nothing_through(bench: Workbench) -
 async def test_the_brake_reaches_every_tool_but_those_that_only_look(bench: Workbench) -> None:
     """The program reads its matcher as a regular expression that looks ahead."""
     (bench.workspace / "there.txt").write_text("here", encoding="utf-8")
-    spec = AgentSpec("x", "Do it.", allowed_tools=["Write", "Read", "Bash"], hooks=brake(lambda: True, "held back"))
+    spec = AgentSpec("x", "Do it.", allowed_tools=["Write", "Read", "Bash"], hooks=tool_gate(lambda: True, "held back"))
     place = str(bench.workspace / "w.txt")
     calls: Calls = [
         {"Write": {"file_path": place, "content": "x"}},

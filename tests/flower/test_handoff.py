@@ -161,6 +161,21 @@ def test_the_one_before_moves_into_the_archive_and_none_is_overwritten(tmp_path:
     assert sorted(each.doing for each in archived if each is not None) == ["0", "1", "2"]
 
 
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("## 现在在做什么\nA\n## 下一步\nB", encoding="utf-8-sig")
+    assert Handoff.load(path) == Handoff(doing="A", next="B")
+
+
+def test_a_file_that_cannot_be_read_is_kept_when_a_handoff_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("## 现在在做什么\nA", encoding="gbk")
+    before = path.read_bytes()
+    Handoff(doing="A", next="B").write(path)
+    assert Handoff.load(path) == Handoff(doing="A", next="B")
+    assert [each.read_bytes() for each in tmp_path.iterdir() if each != path] == [before]
+
+
 def test_in_english_the_files_have_english_names(tmp_path: Path) -> None:
     with texts.speaking("en"):
         succession.keep(Handoff(doing="a", next="b", step="Work"), tmp_path)

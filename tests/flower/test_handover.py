@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from claude_agent_sdk import ToolResultBlock, UserMessage
 
-from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, calibrated_window
+from flower.core.agent import (
+    AgentSpec,
+    CompactPolicy,
+    HandoffPolicy,
+    calib_path,
+    calibrated_window,
+    remember_overflow,
+)
 from flower.core.events import Event
 from flower.core.runtime import Runtime
 from flower.core.workbench import Workbench
@@ -148,6 +155,14 @@ async def test_an_overflow_asks_the_full_session_for_nothing(make: Make) -> None
     assert calibrated_window() == 140_000
 
 
+async def test_a_window_that_was_remembered_is_named_with_its_file(make: Make) -> None:
+    remember_overflow(60_000)
+    runtime = make(full("A"), wrote("A", "nothing"), full("B"), wrote("B", "nothing"), handoff=True)
+    result, _ = await play(runtime)
+    assert runtime.handoff.window == 60_000
+    assert str(calib_path()) in (result.error or "")
+
+
 async def test_a_good_handover_between_them_starts_the_count_anew(make: Make) -> None:
     runtime = make(
         *(full("A"), wrote("A", "nothing"), full("B"), wrote("B"), full("C"), wrote("C", "nothing"), ended("D")),
@@ -271,3 +286,79 @@ async def test_a_step_does_not_inherit_the_level_of_the_one_before(make: Make) -
     result, heard = await play(runtime)
     assert result.ok
     assert phases(heard) == []
+
+
+def unreachable(session: str) -> list[Item]:
+    error = say("API Error: 529", model="<synthetic>")
+    return [init(session), error, Own(session=session, is_error=True, status=529)]
+
+
+async def test_a_model_that_was_away_for_a_moment_writes_the_handoff_all_the_same(make: Make) -> None:
+    away: list[Item] = [
+        init("A"),
+        say("API Error: 529", model="<synthetic>"),
+        Own(session="A", is_error=True, status=529),
+    ]
+    runtime = make(full("A"), away, away, wrote("A"), ended("B"))
+    result, heard = await play(runtime)
+    assert (result.ok, result.errors, result.attempts) == (True, [], 1)
+    assert completed(heard).payload["degraded"] is False
+    assert runtime.resumed == [None, "A", "A", "A", None]
+
+
+async def test_a_model_that_stays_away_gets_three_tries(make: Make) -> None:
+    away: list[Item] = [
+        init("A"),
+        say("API Error: 529", model="<synthetic>"),
+        Own(session="A", is_error=True, status=529),
+    ]
+    runtime = make(full("A"), away, away, away, ended("B"))
+    result, heard = await play(runtime)
+    assert result.ok
+    assert completed(heard).payload["degraded"] is True
+
+
+async def test_the_turn_that_writes_is_short_whatever_the_spec_says(make: Make) -> None:
+    runtime = make(full("A"), wrote("A"), ended("B"))
+    await play(runtime, AgentSpec(name="work", instructions="", max_turns=500))
+    assert [client.options.max_turns for client in runtime.clients] == [500, 4, 500]
+
+
+async def test_one_huge_prompt_is_not_taken_for_a_small_window(make: Make) -> None:
+    lost: list[Item] = [
+        *(init("A"), at(34_000), say("Prompt is too long", model="<synthetic>")),
+        Own(session="A", is_error=True, reason="prompt_too_long", status=400),
+    ]
+    result, _ = await play(make(lost, ended("B")))
+    assert result.ok
+    assert calibrated_window() is None
+
+
+async def test_a_successor_is_told_of_once_the_store_knows_it(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then only the session before it can be gone on with, and a kill must find that one."""
+    told: list[tuple[str, bool]] = []
+    stored: set[str] = set()
+    script: list[Item] = [init("B"), say("one"), lambda: stored.add("B"), say("two"), Own(session="B")]
+    runtime = make(full("A"), wrote("A"), script)
+    monkeypatch.setattr(runtime, "has_session", stored.__contains__)
+    runtime.on_session = lambda session: told.append((session, session in stored))
+    await play(runtime)
+    assert told == [("A", False), ("B", True)]
+
+
+async def test_words_that_nobody_heard_go_to_the_successor(make: Make) -> None:
+    """The turn that carries them overflows: the degraded document alone would not hold them."""
+    runtime: ScriptedRuntime
+    first: list[Item] = [
+        init("A"),
+        say("x", message_id="1"),
+        lambda: runtime.interrupt("only in Rust"),
+        boundary(),
+        Until(),
+    ]
+    over: list[Item] = [init("A"), Own(session="A", is_error=True, reason="prompt_too_long")]
+    runtime = make(first, over, ended("B"))
+    result, _ = await play(runtime)
+    assert result.ok
+    assert runtime.resumed == [None, "A", None]
+    assert "only in Rust" in runtime.prompts[2]

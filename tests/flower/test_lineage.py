@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,13 @@ def test_a_missing_file_and_a_missing_folder_count_as_absent(tmp_path: Path) -> 
 def test_another_workspace_counts_as_absent(tmp_path: Path) -> None:
     stored(tmp_path, workspace=str(tmp_path / "other"), woke=3, steps={"干活": "s"})
     assert Lineage.open(tmp_path, tmp_path / "ws").steps == {}
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    stored(tmp_path, workspace=str(tmp_path.resolve()), woke=3, steps={"干活": "s"})
+    file = tmp_path / "lineage.json"
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert Lineage.open(tmp_path, tmp_path).steps == {"干活": "s"}
 
 
 def test_entries_that_make_no_sense_are_dropped_and_the_others_kept(tmp_path: Path) -> None:
@@ -122,6 +130,52 @@ def test_extras_of_one_name_are_both_kept(tmp_path: Path) -> None:
         path.write_text(path.parent.name)
     moved = Lineage.open(tmp_path, tmp_path).archive(tmp_path / "archive", extra=paths)
     assert sorted(path.read_text() for path in moved.iterdir()) == ["x", "y", "z"]
+
+
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from flower.core.lineage import Lineage
+
+moves = [int(sys.argv[1])]
+
+def hook(event, _args):
+    if event == "shutil.move":
+        moves[0] -= 1
+        if moves[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(hook)
+place = Path(sys.argv[2])
+Lineage.open(place, place).archive(place / "archive", extra=[place / "brief", place / "goal"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("move", "left"), [(1, {"lineage.json", "brief", "goal"}), (2, {"brief", "goal"}), (3, {"brief"}), (4, set())]
+)
+def test_an_archiving_that_is_killed_leaves_nothing_without_what_it_was_made_from(
+    tmp_path: Path, move: int, left: set[str]
+) -> None:
+    Lineage.open(tmp_path, tmp_path).remember("干活", "s")
+    for name in ("brief", "goal"):
+        (tmp_path / name).write_text(name)
+    done = subprocess.run([sys.executable, "-c", DIES, str(move), str(tmp_path)], check=False)
+    assert done.returncode == (0 if move == 4 else -9)
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == left
+    (archived,) = (tmp_path / "archive").iterdir()
+    assert {path.name for path in archived.iterdir()} == {"lineage.json", "brief", "goal"} - left
+
+
+def test_after_half_an_archiving_no_old_session_is_written_again(tmp_path: Path) -> None:
+    lineage = Lineage.open(tmp_path, tmp_path)
+    lineage.remember("干活", "s")
+    (tmp_path / "archive").mkdir()
+    inside = tmp_path / "archive"  # a folder cannot be moved into itself
+    with pytest.raises(shutil.Error):
+        lineage.archive(tmp_path / "archive", extra=[inside])
+    lineage.remember("新的", "t")
+    assert Lineage.open(tmp_path, tmp_path).steps == {"新的": "t"}
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text(min_size=1)), st.integers(min_value=0, max_value=10**6))

@@ -66,7 +66,7 @@ def test_processes_that_write_at_the_same_time_lose_no_row(tmp_path: Path) -> No
 
 def test_a_lock_that_is_never_given_up_only_costs_the_wait(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
-    with manifest._alone(tmp_path / ".manifest.json.lock", 1.0):
+    with manifest.alone(tmp_path / ".manifest.json.lock", 1.0):
         began = time.monotonic()
         manifest.write(path, "r1", [{"step": "A"}], wait=0.05)
         assert time.monotonic() - began < 1.0
@@ -84,3 +84,19 @@ def test_merging_keeps_the_others_in_order_and_is_harmless_twice(
     assert [row for row in once if row["run"] != run] == [row for row in before if row["run"] != run]
     assert [row["step"] for row in once if row["run"] == run] == [row["step"] for row in own]
     assert manifest.merged(once, run, own) == once
+
+
+def test_accounts_behind_a_byte_order_mark_are_accounts(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_text('\ufeff[{"step": "a", "run": "old", "cost_usd": 100.0}]', encoding="utf-8")
+    manifest.write(path, "new", [{"step": "b"}])
+    assert [row["step"] for row in manifest.rows_of(path)] == ["a", "b"]
+
+
+def test_a_file_that_is_no_manifest_is_kept_beside_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "manifest.json"
+    path.write_text('[{"step": "a", "cost_', encoding="utf-8")
+    manifest.write(path, "new", [{"step": "b"}])
+    assert [row["step"] for row in manifest.rows_of(path)] == ["b"]
+    (kept,) = tmp_path.glob("manifest.json.*.broken")
+    assert kept.read_text(encoding="utf-8") == '[{"step": "a", "cost_'

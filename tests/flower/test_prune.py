@@ -429,3 +429,17 @@ def test_no_shape_makes_the_stores_fail(tmp_path_factory: pytest.TempPathFactory
         assert len(store.prune(store.trim(store.expire(entries)))) >= len(entries)
     finally:
         store.close()
+
+
+def test_a_hole_in_the_transcript_is_bridged_and_results_of_lost_calls_go(tmp_path: Path) -> None:
+    """A part could not be written: what came after it hangs on nothing, and may answer calls that nobody made."""
+    entries: list[Any] = [
+        made("user", "a", None, "go"),
+        made("assistant", "b", "a", "first"),
+        made("user", "d", "lost", [{"type": "tool_result", "tool_use_id": "t9", "content": "of a lost call"}]),
+        made("user", "e", "lost too", [{"type": "text", "text": "kept"}]),
+        made("assistant", "f", "e", "last"),
+    ]
+    store = PruningSessionStore(":memory:", tmp_path)
+    assert links(store.prune(entries)) == [("a", None), ("b", "a"), ("e", "b"), ("f", "e")]
+    store.close()

@@ -55,6 +55,8 @@ def test_what_says_nothing_is_unknown(text: str | None) -> None:
         "error_max_turns",
         "CLINotFoundError",
         "401 timeout",
+        "Invalid URL",
+        "TypeError: Invalid URL (timeout=5)",
     ],
 )
 def test_fatal_is_seen_first(text: str) -> None:

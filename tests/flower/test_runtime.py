@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_agent_sdk import ProcessError
+from claude_agent_sdk import ProcessError, SystemMessage
 
 from flower import texts
 from flower.core.agent import AgentSpec
+from flower.core.attempt import Conversation, SilenceError
 from flower.core.events import Event
 from flower.core.resilience import Resilience
 from flower.core.runtime import Runtime, StepResult
@@ -22,7 +23,7 @@ from flower.core.workbench import Workbench
 from flower.stores.sqlite import SessionFileError
 from flower.stores.trim import EphemeralPolicy, TrimPolicy
 from flower.texts import running
-from tests.fakes.client import Item, Own, Until, init, say
+from tests.fakes.client import Item, Own, ScriptedRuntime, Until, init, say
 from tests.flower.scene import SPEC, Calm, Make, call, lost, rows, told
 
 WAIT = 5.0
@@ -184,6 +185,7 @@ async def test_every_attempt_gets_the_environment_that_the_design_needs(make: Ma
         "DISABLE_AUTO_COMPACT": "1",
         "CLAUDE_CONFIG_DIR": str(runtime.run_dir / "claude"),
         "FLOWER_ATTEMPT_NOTE": options.env["FLOWER_ATTEMPT_NOTE"],
+        "FLOWER_ATTEMPT": Path(options.env["FLOWER_ATTEMPT_NOTE"]).stem,
         "MINE": "1",
     }
     assert options.max_buffer_size is not None
@@ -511,6 +513,7 @@ async def test_words_that_look_like_the_end_are_words(make: Make) -> None:
 # -- the end ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.case("SS-5")
 @pytest.mark.parametrize(
     "script",
     [
@@ -588,6 +591,7 @@ async def test_a_cancelled_step_closes_the_program_books_its_cost_and_stays_canc
     assert runtime.current is None
 
 
+@pytest.mark.case("AG-7")
 async def test_a_second_cancellation_does_not_cut_the_closing_short(make: Make) -> None:
     reached = asyncio.Event()
     runtime = make([init(), reached.set, Until()])
@@ -673,3 +677,66 @@ async def test_the_language_is_the_one_spoken_when_the_step_runs(make: Make) -> 
 @pytest.mark.parametrize("mark", ["副作用", "不是环境故障", "重试", "防御"])
 def test_the_note_after_an_interrupt_says_what_it_must(mark: str) -> None:
     assert mark in Runtime.INTERRUPT_NOTE
+
+
+# -- what the program's own death may not cost ----------------------------------------------------------------------
+
+
+async def test_words_of_an_interrupt_are_said_again_if_the_program_died_over_them(make: Make) -> None:
+    runtime: ScriptedRuntime
+    cut: list[Item] = [init(), say("x"), lambda: runtime.interrupt("only in Rust"), say("y"), Until()]
+    runtime = make(cut, [ProcessError("died", exit_code=-9)], OK)
+    result = await runtime.run(SPEC, "go")
+    assert result.ok
+    assert runtime.prompts[1] == runtime.prompts[2] == WITH_WORDS.format(words="only in Rust")
+
+
+async def test_words_that_were_answered_are_not_said_twice(make: Make) -> None:
+    runtime: ScriptedRuntime
+    cut: list[Item] = [init(), say("x"), lambda: runtime.interrupt("only in Rust"), say("y"), Until()]
+    runtime = make(cut, [init(), say("In Rust then."), ProcessError("died", exit_code=-9)], OK)
+    await runtime.run(SPEC, "go")
+    assert runtime.prompts[2] == RESUME
+
+
+async def test_a_session_that_no_store_has_heard_of_is_begun_again(make: Make) -> None:
+    unknown = ProcessError("No conversation found with session ID: S", exit_code=1)
+    runtime = make([init(), ProcessError("died", exit_code=-9)], [unknown], OK)
+    result = await runtime.run(SPEC, "go")
+    assert result.ok
+    assert runtime.resumed == [None, "S", None]
+    assert runtime.prompts == ["go", RESUME, "go"]
+
+
+async def test_a_workspace_that_went_away_is_not_made_anew(make: Make, tmp_path: Path) -> None:
+    runtime = make(workbench=Workbench(tmp_path / "ws"))
+    (tmp_path / "ws").rename(tmp_path / "moved")
+    result = await runtime.run(SPEC, "go")
+    assert (result.ok, result.attempts) == (False, 1)
+    assert str(tmp_path / "ws") in (result.error or "")
+    assert not (tmp_path / "ws").exists()
+
+
+async def test_a_slow_model_is_waited_for_twice_as_long_each_time(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flower.core.attempt.SILENCE_SECONDS", 60.0)
+    waited: list[float] = []
+
+    original = Conversation.run
+
+    async def run(self: Conversation) -> None:
+        waited.append(self.silence)
+        await original(self)
+
+    monkeypatch.setattr(Conversation, "run", run)
+    runtime = make([init(), SilenceError("nothing")], [init(), SilenceError("nothing")], OK)
+    assert (await runtime.run(SPEC, "go")).ok
+    assert waited == [60.0, 120.0, 240.0]
+
+
+async def test_a_lost_part_of_the_transcript_is_told(make: Make) -> None:
+    lost = SystemMessage(subtype="mirror_error", data={"error": "database is locked"})
+    runtime = make([init(), lost, Own()])
+    events: list[Event] = []
+    await runtime.run(SPEC, "go", on_event=events.append)
+    (text,) = told(events, "error")
+    assert "database is locked" in text

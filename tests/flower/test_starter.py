@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,12 @@ from flower.core.brief import Brief
 from flower.core.goal import Goal
 from flower.core.guard import wants_isolation
 from flower.core.lineage import Lineage
+from flower.core.runtime import StepResult
 from flower.workflow.clarify import CLARIFY_RESUME
 from flower.workflow.starter import starter_flow, wake_state
 from tests.fakes.repository import repository
-from tests.fakes.runtime import Said
-from tests.fakes.starter import ACHIEVED, BRIEF, GOAL, NOT_YET, WHOLE, flow, notes, runtime, workspace
+from tests.fakes.runtime import LastingRuntime, Said
+from tests.fakes.starter import ACHIEVED, BRIEF, GOAL, NOT_YET, WHOLE, files, flow, notes, runtime, workspace
 
 __all__ = ["workspace"]
 
@@ -188,6 +192,110 @@ async def test_words_that_are_in_the_brief_already_change_nothing_and_are_still_
     assert rt.steps == ["干活", "干活·判定#1"]
     assert "不碰 z" in rt.calls[0].prompt
     assert (notes(workspace) / "需求.md").read_bytes() == before
+
+
+MORE = GOAL.replace("跑 a,看到 b", "高亮代码块")
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL in the middle of a step: nothing of the workflow runs after it."""
+
+
+class Mortal(LastingRuntime):
+    """Dies in the step of this name, once its session is known."""
+
+    def __init__(self, *script: str, workspace: Path, dies: str) -> None:
+        super().__init__(script, workspace=workspace)
+        self._dies = dies
+
+    async def run(self, *args: Any, **kw: Any) -> StepResult:
+        result = await super().run(*args, **kw)
+        if result.step == self._dies:
+            raise Killed
+        return result
+
+
+@pytest.mark.parametrize("again", ["", "还要高亮代码块"], ids=["without words", "the same words"])
+async def test_a_start_killed_while_it_sets_the_goal_anew_is_made_up_for(workspace: Path, again: str) -> None:
+    await flow(workspace, "做一个 X").run(runtime(workspace, *WHOLE))
+    with pytest.raises(Killed):
+        await flow(workspace, "还要高亮代码块").run(Mortal(MORE, workspace=workspace, dies="设定目标"))
+    rt = runtime(workspace, MORE, "又做了", ACHIEVED)
+    await flow(workspace, again).run(rt)
+    assert rt.steps == ["设定目标", "干活", "干活·判定#1"]
+    assert "还要高亮代码块" in rt.calls[0].prompt
+    assert all("- 高亮代码块" in call.prompt for call in rt.calls[1:])
+    os.utime(notes(workspace) / "目标.md", (1, 1))  # what was set is set, also where the clocks of two disks disagree
+    after = runtime(workspace, "r", ACHIEVED)
+    await flow(workspace, again).run(after)
+    assert after.steps == ["干活", "干活·判定#1"]
+
+
+async def test_a_goal_that_a_person_wrote_since_is_not_derived_again(workspace: Path) -> None:
+    await flow(workspace, "做一个 X").run(runtime(workspace, *WHOLE))
+    flow(workspace, "还要高亮代码块")
+    (due,) = (workspace / "runs").glob("goal-due")
+    os.utime(due, (1, 1))
+    rt = runtime(workspace, "r", ACHIEVED)
+    await flow(workspace).run(rt)
+    assert rt.steps == ["干活", "干活·判定#1"]
+
+
+async def test_words_said_while_there_was_no_goal_to_set_reach_the_next_one(workspace: Path) -> None:
+    await flow(workspace, "做一个 X").run(runtime(workspace, *WHOLE))
+    await flow(workspace, "还要高亮代码块", goal=False).run(runtime(workspace, "又做了"))
+    rt = runtime(workspace, MORE, "又做了", ACHIEVED)
+    await flow(workspace).run(rt)
+    assert rt.steps == ["设定目标", "干活", "干活·判定#1"]
+
+
+async def test_looking_at_a_goal_that_is_due_writes_nothing(workspace: Path) -> None:
+    await flow(workspace, "做一个 X").run(runtime(workspace, *WHOLE))
+    flow(workspace, "还要高亮代码块")
+    before = files(workspace)
+    assert wake_state(workspace, run_dir=workspace / "runs")["checks"] == 1
+    assert files(workspace) == before
+
+
+ANEW = """
+import os, signal, sys
+from flower.workflow.starter import starter_flow
+
+moves = [int(sys.argv[1])]
+
+def hook(event, _args):
+    if event == "shutil.move":
+        moves[0] -= 1
+        if moves[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(hook)
+starter_flow("做一个 Y", workspace=sys.argv[2], run_dir=sys.argv[2] + "/runs", new=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("move", "steps"),
+    [
+        (1, [("设定目标", "s2"), ("干活", "s3")]),
+        (2, [("设定目标", None), ("干活", None)]),
+        (3, [("设定目标", None), ("干活", None)]),
+        (4, [("确认需求", None), ("设定目标", None), ("干活", None)]),
+    ],
+)
+async def test_after_a_new_beginning_that_was_killed_nothing_old_is_mixed_with_the_new(
+    workspace: Path, move: int, steps: list[tuple[str, str | None]]
+) -> None:
+    await flow(workspace, "做一个 X").run(runtime(workspace, *WHOLE))
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", ANEW, str(move), str(workspace))
+    assert await process.wait() == (0 if move == 4 else -9)
+    fresh = BRIEF.replace("做一个 X", "做一个 Y")
+    rt = runtime(workspace, *([fresh] if move == 4 else []), MORE, "做了", ACHIEVED)
+    ctx = await flow(workspace, "做一个 Y").run(rt)
+    assert [(call.step, call.resume) for call in rt.calls[:-1]] == steps
+    assert ("做一个 X" in ctx["确认需求"]) is (move != 4)
+    assert "做一个 Y" in ctx["确认需求"]
+    assert ctx["_goal"].checks == ["高亮代码块"]
 
 
 async def test_each_wake_has_all_its_rounds(workspace: Path) -> None:

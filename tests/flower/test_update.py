@@ -14,6 +14,7 @@ import pytest
 
 from flower import texts
 from flower.core import update
+from flower.core.env import load_dotenv
 from flower.core.update import INTERVAL, local_head, maybe_update, remote_head, state_path
 from tests.fakes.repository import Repository, git, repository
 
@@ -325,3 +326,19 @@ def test_the_language_of_the_start_is_spoken_at_the_end(machine: Machine) -> Non
         f"There is a newer version and it has been installed ({machine.newest[:12]}). "
         "It takes effect at the next start."
     ]
+
+
+def test_the_installer_sees_nothing_of_what_a_project_has_set(machine: Machine) -> None:
+    names = ("HTTPS_PROXY", "SSL_CERT_FILE", "PIP_INDEX_URL", "GIT_SSH_COMMAND")
+    for name in names:
+        machine.monkeypatch.setenv(name, "x")  # so that it is put back
+        machine.monkeypatch.delenv(name)
+    machine.monkeypatch.chdir(machine.home)
+    machine.home.joinpath(".env").write_text("".join(f"{name}=http://127.0.0.1:9\n" for name in names))
+    load_dotenv()
+    assert os.environ["HTTPS_PROXY"] == "http://127.0.0.1:9"
+    machine.has("pipx", f"env > {machine.home}/seen")
+    machine.look()
+    seen = {line.partition("=")[0]: line for line in (machine.home / "seen").read_text().splitlines()}
+    assert "PATH" in seen
+    assert [seen[name] for name in names if "127.0.0.1:9" in seen.get(name, "")] == []

@@ -41,6 +41,11 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
+def put(path: Path, text: str) -> None:
+    """What a person's editor does."""
+    path.write_text(text, encoding="utf-8")
+
+
 async def judged(
     path: Path,
     script: Sequence[Said | str],
@@ -129,6 +134,69 @@ async def test_the_goal_of_the_context_comes_before_the_file(path: Path) -> None
     again = FakeRuntime(["r", ACHIEVED])
     await half.run(again)
     assert "做出 X" in again.calls[1].prompt
+
+
+class Editor(Answering):
+    """A person who edits the goal file before answering the first question."""
+
+    def __init__(self, path: Path, *answers: str) -> None:
+        super().__init__(*answers)
+        self._path = path
+
+    def _hear(self, event: Event) -> None:
+        if event.payload.get("state") == "asked":
+            put(self._path, text_of(self._path).replace("看到 c", "看到 d"))
+        super()._hear(event)
+
+
+async def test_the_judge_reads_what_a_person_made_of_the_goal_file(path: Path) -> None:
+    runtime = FakeRuntime(["第一轮", NOT_YET, "第二轮", ACHIEVED])
+    flow = Workflow([with_goal(work(), HumanChannel(), goal_path=path)], context={GOAL_KEY: Goal.load(path)})
+
+    def edit(event: Event) -> None:
+        if event.kind == "task":
+            put(path, text_of(path).replace("看到 c", "看到 d"))
+
+    ctx = await flow.run(runtime, on_event=edit)
+    assert ["看到 d" in call.prompt for call in runtime.calls if "判定" in str(call.step)] == [False, True]
+    assert ctx[GOAL_KEY].checks == ["跑 a,看到 b", "跑 b,看到 d"]
+
+
+async def test_a_changed_goal_keeps_what_a_person_wrote_into_its_file(path: Path) -> None:
+    runtime = FakeRuntime(["第一轮", UNREACHABLE, "第二轮", ACHIEVED])
+    step = with_goal(work(), Editor(path, CHANGE, "别看屏幕"), goal_path=path)
+    ctx = await Workflow([step], context={GOAL_KEY: Goal.load(path)}).run(runtime)
+    assert "看到 d" in text_of(path)
+    assert "别看屏幕" in text_of(path)
+    assert "看到 d" in runtime.calls[3].prompt
+    assert ctx[GOAL_KEY] == Goal.load(path)
+
+
+@pytest.mark.parametrize("broken", ["", "# 目标\n\n做出 Y\n"], ids=["empty", "no checks"])
+async def test_a_frozen_goal_outlives_a_file_that_is_no_whole_goal(path: Path, broken: str) -> None:
+    frozen = Goal.load(path)
+    put(path, broken)
+    runtime = FakeRuntime(["r", ACHIEVED])
+    await Workflow([with_goal(work(), HumanChannel(), goal_path=path)], context={GOAL_KEY: frozen}).run(runtime)
+    assert "做出 X" in runtime.calls[1].prompt
+
+
+async def test_a_goal_that_was_frozen_in_another_file_is_not_taken_from_this_one(path: Path, tmp_path: Path) -> None:
+    other = Goal("做出 Y", ["c"])
+    other.write(tmp_path / "other.md")
+    runtime = FakeRuntime(["r", ACHIEVED])
+    await Workflow([with_goal(work(), HumanChannel(), goal_path=path)], context={GOAL_KEY: other}).run(runtime)
+    assert "做出 Y" in runtime.calls[1].prompt
+
+
+async def test_a_step_that_failed_is_not_told_the_verdict_on_another(path: Path) -> None:
+    runtime = FakeRuntime(["甲", ACHIEVED, Said(ok=False, error="API Error: 529"), "乙", ACHIEVED])
+    steps = [Step(name, AgentSpec("a", "Do it."), f"do {name}") for name in ("甲", "乙")]
+    await Workflow([with_goal(step, HumanChannel(), goal_path=path) for step in steps]).run(runtime)
+    assert [(call.step, call.prompt, call.resume) for call in runtime.calls[2:4]] == [
+        ("乙", "do 乙", None),
+        ("乙#round2", "do 乙", None),
+    ]
 
 
 def test_the_judge_is_named_and_equipped(path: Path) -> None:

@@ -22,8 +22,6 @@ from claude_agent_sdk import (
     ClaudeSDKClient,
     CLIJSONDecodeError,
     HookMatcher,
-    Message,
-    ResultMessage,
     ToolAnnotations,
     create_sdk_mcp_server,
     tool,
@@ -32,40 +30,10 @@ from claude_agent_sdk import (
 from flower.core import child
 from flower.core.human import TOOL_NAME, HumanChannel
 from flower.stores.sqlite import SqliteSessionStore
-from tests.sdk.stage import MODEL, Stage, spec, stage
+from tests.sdk.bare import client, result_of, say
+from tests.sdk.stage import spec, stage
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
-
-
-def options(here: Stage, **kw: Any) -> ClaudeAgentOptions:
-    here.workspace.mkdir(exist_ok=True)
-    usual: dict[str, Any] = {
-        "cwd": str(here.workspace),
-        "model": MODEL,
-        "setting_sources": [],
-        "max_buffer_size": 64 << 20,
-    }
-    given = {**usual, **kw}
-    given["env"] = {"CLAUDE_CODE_MAX_RETRIES": "0", "ENABLE_TOOL_SEARCH": "false", **given.get("env", {})}
-    return ClaudeAgentOptions(**given)
-
-
-@contextlib.asynccontextmanager
-async def client(here: Stage, **kw: Any) -> AsyncIterator[ClaudeSDKClient]:
-    async with ClaudeSDKClient(options(here, **kw)) as connected:
-        yield connected
-
-
-async def say(connected: ClaudeSDKClient, text: str = "go") -> list[Message]:
-    """Say something and return the whole turn."""
-    await connected.query(text)
-    return [message async for message in connected.receive_response()]
-
-
-def result_of(messages: list[Message]) -> ResultMessage:
-    last = messages[-1]
-    assert isinstance(last, ResultMessage)
-    return last
 
 
 # -- money: where the program's count begins ----------------------------------------------------------------------

@@ -28,7 +28,7 @@ B,太慢
 
 ## 现场
 one.txt"""
-HAIKU = "claude-haiku-5-5"
+SMALL = "claude-haiku-4-5"
 
 
 def tokens(count: int) -> dict[str, int]:
@@ -58,7 +58,7 @@ async def test_past_the_programs_own_edge_the_last_words_still_have_room(tmp_pat
         stage(tmp_path, **parts) as here,
         here.runtime(handoff=HandoffPolicy(window=200_000, headroom=15_000)) as runtime,
     ):
-        step = await runtime.run(spec(model=HAIKU), "go")
+        step = await runtime.run(spec(model=SMALL), "go")
     assert (step.ok, step.errors, len(step.retired)) == (True, [], 1)
 
 
@@ -86,7 +86,7 @@ async def test_an_overflow_that_nobody_foresaw_costs_one_degraded_handover(tmp_p
     async with stage(tmp_path, **parts) as here:
         sink = RecordingSink()
         async with here.runtime(handoff=HandoffPolicy(window=1_000_000)) as runtime:
-            step = await runtime.run(spec(model=HAIKU), "the original task", on_event=sink)
+            step = await runtime.run(spec(model=SMALL), "the original task", on_event=sink)
         remembered = calibrated_window()
     assert (step.ok, step.text, len(step.retired), step.attempts) == (True, "Looked around, done.", 1, 1)
     assert step.errors[-1].startswith("交接降级(")
@@ -106,6 +106,6 @@ async def test_a_model_that_goes_on_working_instead_of_writing_gets_no_tool(tmp_
         },
     }
     async with stage(tmp_path, **parts) as here, here.runtime(handoff=HandoffPolicy(window=200_000)) as runtime:
-        step = await runtime.run(spec(model=HAIKU), "go")
+        step = await runtime.run(spec(model=SMALL), "go")
     assert (step.ok, step.errors) == (True, [])
     assert not (here.workspace / "late.txt").exists()

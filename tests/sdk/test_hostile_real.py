@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from claude_agent_sdk import create_sdk_mcp_server, tool
 
 from flower.core.human import HumanChannel
 from flower.core.workbench import Workbench
@@ -40,6 +41,27 @@ async def test_what_a_tool_prints_is_survived_and_resumed(tmp_path: Path, comman
     assert [row["ok"] for row in rows] == [True, True]
     for event in sink.events:
         json.dumps([event.kind, event.text, event.tool, event.payload], ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["x" * 50_000_000, '"\n' * 5_000_000, "half \ud800 a pair", "a\0b", ""],
+    ids=["50 MB", "10 MB to be escaped", "half a pair", "NUL", "nothing"],
+)
+async def test_what_a_servers_tool_answers_is_survived_and_resumed(tmp_path: Path, answer: str) -> None:
+    @tool("look", "looks", {"type": "object", "properties": {}})
+    async def look(_args: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": answer}]}
+
+    lines = [{"call": {"mcp__s__look": {}}}, {"say": "Seen."}, {"say": "Again."}]
+    async with stage(tmp_path, lines) as here, here.runtime(workbench=True, trim=True) as runtime:
+        servers = {"s": create_sdk_mcp_server("s", tools=[look])}
+        agent = spec(allowed_tools=["mcp__s__look"], mcp_servers=servers)
+        first = await runtime.run(agent, "go")
+        second = await runtime.run(agent, "once more", resume=first.session_id)
+        rows = json.loads((here.run_dir / "manifest.json").read_text(encoding="utf-8"))
+    assert (first.ok, first.text, second.ok, second.text) == (True, "Seen.", True, "Again.")
+    assert [row["ok"] for row in rows] == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ BASH: dict[str, Any] = {"name": "first", "say": "Running it.", "call": {"Bash": 
 ASK: dict[str, Any] = {"name": "first", "call": {TOOL_NAME: {"question": "Which?"}}}
 
 
+@pytest.mark.case("SS-1")
 @pytest.mark.parametrize("first", [STREAM, BASH, ASK], ids=["while it streams", "while Bash runs", "while it asks"])
 async def test_an_interrupt_now_cuts_at_once_and_the_same_session_takes_up_the_words(
     tmp_path: Path, first: dict[str, Any]

@@ -83,6 +83,7 @@ def lose_the_end(here: Stage, *calls: str) -> None:
     db.close()
 
 
+@pytest.mark.case("ST-3")
 @pytest.mark.parametrize("language", texts.LANGUAGES)
 async def test_a_session_is_resumed_expired_trimmed_pruned_and_healed(tmp_path: Path, language: str) -> None:
     """The scripted model refuses a request with a call that has no result, or a result of no call."""

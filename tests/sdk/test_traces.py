@@ -196,6 +196,7 @@ async def test_30_2_the_task_that_waits_is_cancelled(tmp_path: Path) -> None:
 # -- 30.3 ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.case("SS-6")
 async def test_30_3_mail_during_work(tmp_path: Path) -> None:
     lines = [
         {"call": {TOOL_NAME: {"question": "Anything else?"}}},
@@ -681,6 +682,7 @@ async def test_30_9_second_process_with_words(tmp_path: Path) -> None:
 # -- 30.10 --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.case("ST-4")
 async def test_30_10_killed_in_the_first_step(tmp_path: Path) -> None:
     marker = f"trace-{os.getpid()}"
     look = {"name": "look", "say": "先看一眼。", "call": {"Glob": {"pattern": "*"}}}

@@ -277,7 +277,9 @@ async def test_degraded_on_unparsable_text(handing: Make, text: str) -> None:
     assert TASK in successor  # the one place where the start of the task is kept
 
 
-@pytest.mark.parametrize("round_", [[init(), ValueError("broke")], [init(), lost(), Own(is_error=True)]])
+@pytest.mark.parametrize(
+    "round_", [[init(), ValueError("broke")], [init(), lost("no credit left"), Own(is_error=True, status=403)]]
+)
 async def test_degraded_on_exception(handing: Make, round_: list[Item]) -> None:
     runtime = handing(full(), round_, done("T"))
     events: list[Event] = []

@@ -53,6 +53,21 @@ def test_no_credential_and_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         assert told(*argv).startswith("缺少凭证:")
 
 
+def test_a_target_that_is_not_there_is_told_before_anybody_is_asked_for_credentials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    assert told("run", "nosuch.py:main").startswith("找不到 nosuch.py")
+    assert told("run", "flows").startswith("需要 模块:属性")
+
+
+def test_a_workspace_that_is_made_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for said in (True, False):
+        told("-w", str(tmp_path / "new"), "once", "x", "--resume", "no-such-id")
+        shown = "".join(capsys.readouterr().out.split("\n"))
+        assert (f"新建了 {tmp_path / 'new'}" in shown) is said
+
+
 def test_setup_without_a_terminal() -> None:
     assert told("setup").startswith("setup 要在终端里跑")
 
@@ -75,7 +90,8 @@ def test_a_workspace_that_cannot_be_made() -> None:
 def test_a_session_store_that_is_none(place: Path) -> None:
     (place / "runs").mkdir()
     (place / "runs" / "sessions.db").write_bytes(b"this is no database" * 1000)
-    assert "sessions.db" in told("--no-trim", "x")
+    words = told("--no-trim", "x")
+    assert words.count("sessions.db") == 1  # the store's own words, and none around them
     assert (place / "runs" / "sessions.db").read_bytes().startswith(b"this is no database")
 
 

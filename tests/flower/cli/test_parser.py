@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,12 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     [
         (["--nonsense"], "--nonsense"),
         (["x", "--windows", "5"], "--windows"),
-        (["x", "y"], "unrecognized arguments: y"),
+        (["x", "y"], "不认识的参数:y\n"),
+        (["build", "me", "a", "thing"], '\n一句话有好几个词,就加引号:flower "build me a thing"\n'),
+        (["once", "say", "hi"], 'flower once "say hi"\n'),
+        (["x", "--windows", "5"], "\n是不是 --window?\n"),
+        (["x", "--workspaces=/tmp"], "\n是不是 --workspace?\n"),
+        (["once", "x", "--rounds", "3"], "\n--rounds 是 flower go 的开关。\n"),
         (["run"], "target"),
         (["once"], "prompt"),
         (["once", "x", "-p", "yolo"], "'acceptEdits'"),
@@ -32,16 +38,64 @@ def refused(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
         (["x", "--window", "-1"], "--window: '-1'"),
         (["x", "--timeout", "nan"], "--timeout: 'nan'"),
         (["x", "--timeout", "inf"], "--timeout: 'inf'"),
-        (["x", "--asks", "1.5"], "--asks: '1.5'"),
+        (["x", "--asks", "1.5"], "--asks: '1.5' 不行:要一个整数,例如 3\n"),
+        (["x", "--timeout", "abc"], "--timeout: 'abc' 不行:要一个数,例如 1800\n"),
         (["once", "x", "-b", "0"], "至少是 0.01"),
         (["once", "x", "--fork"], "--resume"),
-        (["setup", "now"], "unrecognized arguments: now"),
+        (["setup", "now"], "不认识的参数:now\n"),
         (["-w"], "expected one argument"),
         (["--work", "/tmp", "x"], "--work"),  # no abbreviations: a new switch would change what they mean
     ],
 )
 def test_wrong_arguments_are_told_with_status_2(argv: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert told in refused(capsys, *argv)
+
+
+def test_a_word_behind_an_unknown_switch_is_not_taken_for_one_of_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "引号" not in refused(capsys, "x", "--windows", "5")
+
+
+@pytest.mark.parametrize(
+    "request_", ["flow.py:main", "flow.py", "none.py", "sub/flow.py:make.main", "flow:main", "sub.flow:main"]
+)
+def test_a_request_that_is_a_target_is_not_begun(
+    request_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for place in ("flow.py", "sub/flow.py"):
+        (tmp_path / place).touch()
+    for argv in ([request_], ["go", request_]):
+        assert f"flower run {request_}?" in refused(capsys, *argv)
+
+
+@pytest.mark.parametrize(
+    "request_", ["mend flow.py", "flow.py is broken:why", "none:main", "note: x", "a:b", "x\0.:y", ":x"]
+)
+def test_a_request_that_is_a_sentence_or_no_file_is_one(
+    request_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flow.py").touch()
+    monkeypatch.setattr("flower.cli.parser._go", lambda args: 7)
+    assert program([request_]) == 7
+
+
+def test_the_headings_of_the_help_are_those_of_the_language(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for lang, words in (
+        ("zh", ("用法:flower", "参数:", "开关:", "显示这份说明")),
+        ("en", ("usage: flower", "switches:")),
+    ):
+        monkeypatch.setenv("FLOWER_LANG", lang)
+        for command in ([], ["go"], ["run"], ["once"]):
+            with pytest.raises(SystemExit):
+                program([*command, "--help"])
+            shown = capsys.readouterr().out
+            assert [word for word in words if word not in shown] == []
+            if lang == "zh":
+                assert re.findall(r"usage|options|positional|show this", shown) == []
 
 
 def test_an_unknown_flower_lang_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,12 @@ from flower.cli.places import look_over, shown, usable
 def test_nothing_is_said_about_what_is_not_there_or_sound(tmp_path: Path) -> None:
     assert look_over(tmp_path / "none") == []
     (tmp_path / "manifest.json").write_text("[]", encoding="utf-8")
-    (tmp_path / "lineage.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "lineage.json").write_text("{}", encoding="utf-8-sig")
     assert look_over(tmp_path) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lineage.json", "manifest.json"]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"{}", b"\xff\xfe", b"[" * 5000])
+@pytest.mark.parametrize("content", [b"", b"{", b"{}", b"\xff\xfe", b"\xef\xbb\xbf[]", b"[" * 5000])
 def test_accounts_that_make_no_sense_are_kept_under_another_name(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
     (note,) = look_over(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import json
 import os
 import pty
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 from flower.cli import setup
 from flower.cli.setup import ensure_credentials, keep, run_setup, settings
+from flower.core.env import load_dotenv
 
 KEYS = (
     "ANTHROPIC_API_KEY",
@@ -75,15 +77,20 @@ def gateway(*statuses: int) -> Iterator[Gateway]:
 
 
 @contextlib.contextmanager
-def typed(monkeypatch: pytest.MonkeyPatch, *lines: str) -> Iterator[None]:
-    """A terminal on which these lines are typed. The token is read from it too: there is no other one."""
+def typed(monkeypatch: pytest.MonkeyPatch, *lines: str) -> Iterator[list[str]]:
+    """A terminal on which these lines are typed, first the token; gives what the token was asked for with."""
     keyboard, program = pty.openpty()
     with open(program, closefd=False, encoding="utf-8") as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        asked = iter(lines[:1])
-        monkeypatch.setattr("getpass.getpass", lambda question: next(asked))
+        asked, questions = iter(lines[:1]), []
+
+        def getpass(question: str) -> str:
+            questions.append(question)
+            return next(asked)
+
+        monkeypatch.setattr("getpass.getpass", getpass)
         os.write(keyboard, "".join(f"{line}\n" for line in lines[1:]).encode())
-        yield
+        yield questions
     os.close(keyboard)
     os.close(program)
 
@@ -148,31 +155,141 @@ def test_a_file_that_cannot_be_written_is_told(
     assert "ANTHROPIC_AUTH_TOKEN" not in os.environ
 
 
+def kept(home: Path) -> list[str]:
+    return (home / ".config" / "flower" / ".env").read_text(encoding="utf-8").splitlines()
+
+
 def test_what_was_typed_is_kept_for_its_owner_only_and_counts_at_once(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "old")
-    with typed(monkeypatch, "sk-ant-new", " https://gate.example ", "", "many"):
+    monkeypatch.setenv("FLOWER_NO_PROBE", "1")
+    with typed(monkeypatch, "sk-ant-new", " https://gate.example ", "", ""):
         assert run_setup(reason="第一次用?") is True
-    kept = home / ".config" / "flower" / ".env"
-    assert kept.read_text(encoding="utf-8") == "ANTHROPIC_API_KEY=sk-ant-new\nANTHROPIC_BASE_URL=https://gate.example\n"
-    assert kept.stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in kept.parent.iterdir()] == [".env"]
-    # The old kind of credential would have been sent to the new address.
-    assert (os.environ.get("ANTHROPIC_API_KEY"), "ANTHROPIC_AUTH_TOKEN" in os.environ) == ("sk-ant-new", False)
+    file = home / ".config" / "flower" / ".env"
+    assert kept(home) == [
+        "ANTHROPIC_API_KEY=sk-ant-new",
+        "ANTHROPIC_AUTH_TOKEN=",
+        "ANTHROPIC_BASE_URL=https://gate.example",
+    ]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in file.parent.iterdir()] == [".env"]
+    assert os.environ["ANTHROPIC_BASE_URL"] == "https://gate.example"
+    assert "sk-ant-new" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", [".env", "home/.claude/settings.json", "home/.config/flower/.env"])
+def test_the_other_kind_of_credential_does_not_come_back(
+    place: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old key would be sent to the new address: `Runtime` reads the files again."""
+    monkeypatch.setenv("FLOWER_NO_PROBE", "1")
+    file = tmp_path / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    old = {"ANTHROPIC_API_KEY": "sk-ant-old"}
+    file.write_text(json.dumps({"env": old}) if file.suffix == ".json" else "ANTHROPIC_API_KEY=sk-ant-old\n")
+    load_dotenv()
+    assert os.environ["ANTHROPIC_API_KEY"] == "sk-ant-old"
+    with typed(monkeypatch, "token", "https://gate.example", "", ""):
+        assert run_setup() is True
+    load_dotenv()
+    assert (os.environ["ANTHROPIC_API_KEY"], os.environ["ANTHROPIC_AUTH_TOKEN"]) == ("", "token")
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".env").unlink(missing_ok=True)
+    load_dotenv()  # the next process
+    assert (os.environ["ANTHROPIC_API_KEY"], os.environ["ANTHROPIC_AUTH_TOKEN"]) == ("", "token")
+
+
+def test_a_new_token_does_not_go_to_the_address_of_a_project(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLOWER_NO_PROBE", "1")
+    (tmp_path / ".env").write_text("ANTHROPIC_BASE_URL=https://evil.example\n", encoding="utf-8")
+    load_dotenv()
+    with typed(monkeypatch, "token", "", "", ""):
+        assert run_setup() is True
+    assert os.environ["ANTHROPIC_BASE_URL"] == ""
+    shown = "".join(capsys.readouterr().out.split("\n"))
+    assert "回车 = 官方" in shown
+    assert "这个目录的 .env 里 ANTHROPIC_BASE_URL 另有一个值" in shown
+    assert "unset" not in shown
+
+
+def test_what_is_not_an_answer_is_asked_for_again_with_the_reason(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLOWER_NO_PROBE", "1")
+    addresses = ["gate.example", "ftp://gate.example", "https://", "https://[", "http://gate.example:99x"]
+    windows = ["many", "0", "-5", "200kk", "9" * 50, "200k"]
+    with typed(monkeypatch, "token", *addresses, "http://gate.example", "", *windows):
+        assert run_setup() is True
     shown = capsys.readouterr().out
-    assert "many 不是正整数" in shown
-    assert "sk-ant-new" not in shown
+    assert [each for each in (*addresses, *windows[:-1]) if f"! {each} 不行:" not in "".join(shown.split("\n"))] == []
+    assert kept(home)[2:] == ["ANTHROPIC_BASE_URL=http://gate.example", "FLOWER_WINDOW=200000"]
+
+
+def test_what_is_there_is_offered_and_the_token_only_masked(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FLOWER_NO_PROBE", "1")
+    with typed(monkeypatch, "gateway-token", "https://gate.example", "opus", "1m") as questions:
+        assert run_setup() is True
+    assert questions == ["API key 或 token(不会显示): "]
+    before = kept(home)
+    assert before[-1] == "FLOWER_WINDOW=1000000"
+    capsys.readouterr()
+    with typed(monkeypatch, "=", "", "", "") as questions:
+        assert run_setup() is True
+    assert kept(home) == before
+    shown = capsys.readouterr().out
+    assert questions == ["API key 或 token(不会显示;输 = 保留现在的 gate***(共 13 位)): "]
+    assert "gateway-token" not in shown
+    for present in ("回车 = https://gate.example,- = 官方", "回车 = opus,- = 默认", "回车 = 1000000,- = 自动"):
+        assert present in shown
+    with typed(monkeypatch, "=", "-", "-", "-"):
+        assert run_setup() is True
+    assert kept(home)[2:] == ["ANTHROPIC_BASE_URL=", *(f"{name}=" for name in setup._MODELS), "FLOWER_WINDOW="]
+    assert "unset" not in capsys.readouterr().out  # the old values were those of the file
+
+
+def test_a_key_that_is_kept_stays_of_its_kind(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLOWER_NO_PROBE", "1")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "of-a-gateway")
+    with typed(monkeypatch, "=", "", "", ""):
+        assert run_setup() is True
+    assert kept(home) == ["ANTHROPIC_API_KEY=of-a-gateway", "ANTHROPIC_AUTH_TOKEN="]
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(200, "+ 试过了"), (401, "! 凭证被拒:"), (404, "! 网关地址或模型名不对:"), (500, "! 没能试出来:")],
+)
+def test_what_was_set_up_is_tried_and_what_came_of_it_is_told(
+    status: int, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with gateway(status) as server, typed(monkeypatch, "token", server.url, "", ""):
+        assert run_setup() is True
+    assert server.credentials == ["Bearer token"]
+    assert told in capsys.readouterr().out
 
 
 def test_a_value_that_will_win_at_the_next_start_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("FLOWER_NO_PROBE", "1")
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "exported")
     with typed(monkeypatch, "mine", "", "", ""):
         assert run_setup() is True
     assert "unset ANTHROPIC_AUTH_TOKEN" in capsys.readouterr().out
     assert os.environ["ANTHROPIC_AUTH_TOKEN"] == "mine"
+
+
+def test_lines_of_the_env_file_that_have_no_effect_are_named_without_their_value(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("# mine\nANTHROPIC_API_KEY: sk-ant-1234\n", encoding="utf-8")
+    with pytest.raises(SystemExit) as ending:
+        ensure_credentials()
+    assert "! ./.env 第 2 行没有起作用:要写成 ANTHROPIC_API_KEY=值" in str(ending.value.code)
+    assert "1234" not in str(ending.value.code)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +307,7 @@ def test_a_value_that_will_win_at_the_next_start_is_told(
             },
         ),
         ({"credential": "abc", "window": "0200000"}, {"ANTHROPIC_AUTH_TOKEN": "abc", "FLOWER_WINDOW": "200000"}),
+        ({"credential": "abc", "window": "200K"}, {"ANTHROPIC_AUTH_TOKEN": "abc", "FLOWER_WINDOW": "200000"}),
         ({"credential": "abc", "window": "0"}, {"ANTHROPIC_AUTH_TOKEN": "abc"}),
         ({"credential": "abc", "window": "-5"}, {"ANTHROPIC_AUTH_TOKEN": "abc"}),
         ({"credential": "abc", "window": "²"}, {"ANTHROPIC_AUTH_TOKEN": "abc"}),

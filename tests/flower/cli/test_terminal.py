@@ -422,7 +422,7 @@ async def test_a_first_start_asks_for_credentials_and_never_shows_the_token(tmp_
         bare = type(play)(model=play.model, home=play.home, env={**env, "HOME": str(home)})
         with bare.flower("once", "hello") as window:
             await window.wait_for("First time here")
-            await window.wait_for(r"Token \(not shown\)")
+            await window.wait_for(r"API key or token \(not shown")
             window.enter("gateway-token-123")
             await window.wait_for("Address of the gateway")
             window.enter(play.model.url)
@@ -439,6 +439,7 @@ async def test_a_first_start_asks_for_credentials_and_never_shows_the_token(tmp_
     assert kept.stat().st_mode & 0o777 == 0o600
     assert kept.read_text(encoding="utf-8").splitlines() == [
         "ANTHROPIC_AUTH_TOKEN=gateway-token-123",
+        "ANTHROPIC_API_KEY=",
         f"ANTHROPIC_BASE_URL={play.model.url}",
         "ANTHROPIC_MODEL=claude-sonnet-5-5",
         "ANTHROPIC_DEFAULT_OPUS_MODEL=claude-sonnet-5-5",
@@ -467,7 +468,7 @@ async def test_a_credential_that_is_refused_on_the_way_is_asked_for_at_the_end(t
     clarify = [{"name": "asks", "say": "never said", "fail": refused}]
     async with playing(tmp_path, parts([DONE], clarify=clarify), strict=False) as play:
         with play.flower(*GO) as window:
-            await window.wait_for(r"Token \(not shown\)")
+            await window.wait_for(r"API key or token \(not shown")
             window.enter("another-token")
             for question in ("Address of the gateway", r"Model \(", "Context window"):
                 await window.wait_for(question)
@@ -477,7 +478,9 @@ async def test_a_credential_that_is_refused_on_the_way_is_asked_for_at_the_end(t
         assert "another-token" not in shown
         assert "Stopped at step 'Clarify' exit: 1" in shown
     kept = tmp_path / "home" / ".config" / "flower" / ".env"
-    assert kept.read_text(encoding="utf-8") == "ANTHROPIC_AUTH_TOKEN=another-token\n"
+    lines = kept.read_text(encoding="utf-8").splitlines()
+    assert lines[:2] == ["ANTHROPIC_AUTH_TOKEN=another-token", "ANTHROPIC_API_KEY="]
+    assert f"ANTHROPIC_BASE_URL={play.model.url}" in lines  # Enter keeps it
 
 
 async def test_in_the_background_the_keys_belong_to_others(tmp_path: Path) -> None:
@@ -570,9 +573,9 @@ async def test_output_into_a_pipe_leaves_the_input_line_on_the_terminal(tmp_path
 async def test_killed_while_a_token_is_typed_the_echo_comes_back(tmp_path: Path) -> None:
     async with playing(tmp_path, {"main": {"lines": ["Hello."]}}) as play:
         with play.flower("setup") as window:
-            await window.wait_for(r"Token \(not shown\)")
+            await window.wait_for(r"API key or token \(not shown")
             window.type("secret")
             os.kill(pid_of(play.workspace), signal.SIGTERM)
             shown = await window.wait_for(RESTORED)
-        assert "exit: 143" in shown
+        assert "exit: 143" in " ".join(shown.split())
         assert not (tmp_path / "home" / ".config" / "flower").exists()

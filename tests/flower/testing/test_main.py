@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
+import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -16,6 +18,7 @@ import pytest
 
 from flower.testing.__main__ import main
 
+ROOT = Path(__file__).parents[3]
 STORY = "parts:\n  main:\n    lines: [Hello.]\n"
 
 
@@ -97,3 +100,19 @@ async def test_it_says_when_it_is_ready_and_ends_in_good_order(tmp_path: Path) -
         assert (await asyncio.to_thread(state))["parts"] == ["main"]
         process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), 15) == 0
+
+
+@pytest.mark.parametrize("missing", ["aiohttp", "yaml"])
+def test_without_its_extra_it_names_the_install_line(missing: str, tmp_path: Path) -> None:
+    """An interpreter in which the package cannot be found."""
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules[{missing!r}] = None\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "flower.testing", "--port", "0"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert f"flower.testing needs the package {missing}; in a clone: pip install '.[testing]'" in line

@@ -17,7 +17,7 @@ _TURNS = 100
 """Turns of the loop that a hook grants to the task that reads."""
 
 
-def brake(when: Callable[[], bool], words: str, *, lookers: bool = False) -> Hooks:
+def tool_gate(when: Callable[[], bool], words: str, *, lookers: bool = False) -> Hooks:
     """Return a hook that lets no call begin while `when` says so.
 
     A cut comes with the next message, and with a message that calls a tool the tool begins at once: a short one
@@ -37,7 +37,7 @@ def brake(when: Callable[[], bool], words: str, *, lookers: bool = False) -> Hoo
     return {"PreToolUse": [hook_on(others, hold_back)]}
 
 
-def halt(when: Callable[[], bool], answered: AbstractSet[str], words: str) -> Hooks:
+def turn_stop(when: Callable[[], bool], answered: AbstractSet[str], words: str) -> Hooks:
     """Return a hook that ends the turn after the results of an answer's calls, while `when` says so.
 
     Between these results and the next request to the model nothing is lost and nothing is paid for; a cut from outside

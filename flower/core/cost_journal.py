@@ -14,16 +14,18 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from flower.core.manifest import LOCK_SECONDS, alone
 
 FOLDER = "unbooked"
 _PATIENCE_SECONDS = 5.0
 """How long the program of a killed process may take to end and to write its count."""
 _LOOK_SECONDS = 0.05
-_SUFFIX = re.compile(r"#(?:round|retry)?\d+$")
+_SUFFIX = re.compile(r"#(?:round|retry)\d+$|(?<=·判定)#\d+$|(?<=·verdict)#\d+$")
 _RESUMED = "claude-resume-"
 """How the SDK names the folder in which it gives a resumed program its transcript."""
 
@@ -51,6 +53,8 @@ class _Record:
     """Whether the attempt ended, so that `cost_usd` is all of it."""
     cost_usd: float = 0.0
     num_turns: int = 0
+    adopted: list[str] = field(default_factory=list)
+    """Files of records whose cost is in this one."""
 
 
 @dataclass(slots=True)
@@ -70,8 +74,9 @@ class Entry:
         self._record.session, self._record.counted = session, counted
         self.write()
 
-    def over(self, spent: Spent) -> None:
-        """Note what the attempt came to."""
+    def over(self, spent: Spent, *, adopted: Sequence[str] = ()) -> None:
+        """Note what the attempt came to, and which records are in that."""
+        self._record.adopted = list(adopted)
         self._record.over, self._record.cost_usd, self._record.num_turns = True, spent.cost_usd, spent.num_turns
         self.write()
         _remove(self.note)
@@ -95,7 +100,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Unbooked:
+class CostJournal:
     """The attempts of one runtime that are in no account yet. `rescue` may be called from a signal handler.
 
     Args:
@@ -134,20 +139,31 @@ class Unbooked:
 
     async def adopt(self, step: str, owner: object) -> Spent:
         """Take over what killed processes spent on a step, and return it. Waits a little for their programs to end."""
-        left = [each for each in self._others() if each[1].step == _plain(step)]
-        if not left:
+        if not self._place.is_dir():
             return Spent()
-        sum_ = Spent()
-        for path, record in left:
-            spent = await _came_to(path, record, self.folder)
-            if spent is None or not _claimed(path):
-                continue
-            sum_.cost_usd += spent.cost_usd
-            sum_.num_turns += spent.num_turns
-        self.begin(step, owner).over(sum_)
-        for path, _ in left:
-            _remove(path.with_suffix(".claimed"))
+        await self._settle()
+        with alone(self.folder / f".{FOLDER}.lock", LOCK_SECONDS):
+            left = [(path, record) for path, record in self._others() if record.over and record.step == _plain(step)]
+            if not left:
+                return Spent()
+            records = [record for _, record in left]
+            sum_ = Spent(cost_usd=sum(r.cost_usd for r in records), num_turns=sum(r.num_turns for r in records))
+            # From here on the others count as taken over, also if this process is killed before they are gone.
+            self.begin(step, owner).over(sum_, adopted=[path.name for path, _ in left])
+            for path, _ in left:
+                _remove(path)
         return sum_
+
+    async def _settle(self) -> None:
+        """Have the record of every attempt of a dead process say what it came to, and remove what it left behind."""
+        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+        for path, record in list(self._others()):
+            if record.over:
+                continue
+            spent = await _came_to(path, record, self.folder, until)
+            if spent is not None:
+                entry = Entry(path, record)
+                entry.over(spent)
 
     @property
     def _place(self) -> Path:
@@ -156,30 +172,24 @@ class Unbooked:
     def _of(self, owner: object) -> list[tuple[int, Entry]]:
         return [each for each in self._mine if each[0] == id(owner)]
 
-    def _others(self) -> Iterator[tuple[Path, _Record]]:
-        """The records of processes that are gone."""
-        for path in sorted(self._place.glob("*.json")):
-            record = _read(path)
-            if record is not None and not _lives(record.owner, record.since):
-                yield path, record
+    def _others(self) -> list[tuple[Path, _Record]]:
+        """The records of processes that are gone, but for those that somebody has taken over."""
+        found = [(path, record) for path in sorted(self._place.glob("*.json")) if (record := _read(path)) is not None]
+        taken = {name for _, record in found for name in record.adopted}
+        return [each for each in found if each[0].name not in taken and not _lives(each[1].owner, each[1].since)]
 
 
-async def _came_to(path: Path, record: _Record, folder: Path) -> Spent | None:
+async def _came_to(path: Path, record: _Record, folder: Path, until: float) -> Spent | None:
     """Return what an attempt of a dead process spent; None while its program still runs."""
-    if record.over:
-        return Spent(cost_usd=record.cost_usd, num_turns=record.num_turns)
-    number, place = _noted(path.with_suffix(".note"))
-    loop = asyncio.get_running_loop()
-    until = loop.time() + _PATIENCE_SECONDS
-    while number and _lives(number, ""):
-        if loop.time() > until:
+    number, place, since = _noted(path.with_suffix(".note"))
+    while number and _lives(number, since):
+        if asyncio.get_running_loop().time() > until:
             return None
         await asyncio.sleep(_LOOK_SECONDS)  # nothing tells us when a process that is not our child ends
     home = Path(place) if place else folder / "claude"
     total = await asyncio.to_thread(_total, home, record.session)
     if home.name.startswith(_RESUMED):  # the SDK would have removed it: it holds a whole transcript
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
-    _remove(path.with_suffix(".note"))
     return Spent(cost_usd=max(0.0, total - record.counted))
 
 
@@ -209,21 +219,13 @@ def _read(path: Path) -> _Record | None:
         return None
 
 
-def _noted(path: Path) -> tuple[int, str]:
+def _noted(path: Path) -> tuple[int, str, str]:
+    """Number of the program, where it keeps its transcript, and when it started, as far as the start script knew."""
     try:
-        number, place = path.read_text(encoding="utf-8").split("\n")[:2]
-        return int(number), place
+        number, place, since = [*path.read_text(encoding="utf-8").split("\n"), "", ""][:3]
+        return int(number), place, since
     except (OSError, ValueError):
-        return 0, ""
-
-
-def _claimed(path: Path) -> bool:
-    """Only one process takes a record over."""
-    try:
-        path.rename(path.with_suffix(".claimed"))
-    except OSError:
-        return False
-    return True
+        return 0, "", ""
 
 
 def _plain(step: str) -> str:

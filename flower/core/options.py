@@ -1,17 +1,20 @@
-"""What an attempt is given: the SDK's options, compiled from the spec, the turn, and what the runtime has."""
+"""What an attempt is given: the SDK's options, built from the spec, the turn, and what the runtime has."""
 
 from __future__ import annotations
 
 import dataclasses
+import errno
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from flower import texts
 from flower.core import worktrees
 from flower.core.agent import AgentSpec, CompactPolicy, HandoffPolicy, Options, build_options
 from flower.core.child import NOTE
 from flower.core.guard import merge_hooks, whitelist_guard, workbench_hooks
+from flower.core.leftovers import MARK
 from flower.core.openings import Openings, digest_of
 from flower.core.starting import start_script
 from flower.core.workbench import Workbench
@@ -52,7 +55,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outfit:
+class OptionsBuilder:
     """What a runtime adds to the spec of each attempt."""
 
     workspace: Path
@@ -65,10 +68,10 @@ class Outfit:
     handoff: HandoffPolicy
     plugins: Sequence[Path] = ()
 
-    def options(
+    def build(
         self, spec: AgentSpec, turn: Turn, *, hooks: Hooks, note: Path, stderr: Callable[[str], None]
     ) -> tuple[Options, str]:
-        """Compile an attempt's options, and the digest of the workbench's index that goes into them.
+        """Build an attempt's options, and the digest of the workbench's index that goes into them.
 
         Args:
             hooks: those that the attempt itself brings.
@@ -78,6 +81,9 @@ class Outfit:
             OSError: the workbench or the run folder cannot be written.
             ValueError: the spec asks for what there is not.
         """
+        if not self.workspace.is_dir():
+            # To make it anew would have the agent go on in an empty one.
+            raise NotADirectoryError(errno.ENOTDIR, texts.current().running.workspace_gone, str(self.workspace))
         hands_over = self.handoff.enabled and spec.compact is None
         if hands_over:
             spec = dataclasses.replace(spec, compact=CompactPolicy(mode="no_summary"))
@@ -106,7 +112,7 @@ class Outfit:
         options.stderr = stderr
         options.settings = worktrees.settings(spec.agents)
         options.cli_path = start_script(self.run_dir, options.env)
-        options.env[NOTE] = str(note)
+        options.env |= {NOTE: str(note), MARK: note.stem}
         index = digest_of(prelude)
         if turn.resume is not None and self.openings.began_with(turn.resume, otherwise=digest_of("")) != index:
             cast("dict[str, Any]", options.system_prompt)["snapshot"] = False
