@@ -29,6 +29,7 @@ from typing import Any
 import pytest
 
 from flower.cli import go
+from flower.cli.occupied import Occupied
 from flower.cli.parser import build_parser
 from flower.cli.places import look_into
 from tests.flower.cli.stories import BRIEF, Play, parts, playing
@@ -65,8 +66,8 @@ def test_a_brief_that_a_person_broke_is_named_with_what_it_lacks(
     path.parent.mkdir(parents=True)
     path.write_bytes(brief if isinstance(brief, bytes) else brief.encode())
     before = path.read_bytes()
-    with pytest.raises(SystemExit, match="诉求是空的"):
-        go._starter(parsed("go"))
+    with pytest.raises(SystemExit, match="诉求是空的"), Occupied("runs") as occupied:
+        go._starter(parsed("go"), occupied)
     assert "".join(capsys.readouterr().out.split()) == "".join(f"! {path} {told}".split())
     assert path.read_bytes() == before
 
