@@ -14,6 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from flower.testing.__main__ import STORY as DEFAULT
 from flower.testing.__main__ import main
 
 STORY = "parts:\n  main:\n    lines: [Hello.]\n"
@@ -97,3 +98,13 @@ async def test_it_says_when_it_is_ready_and_ends_in_good_order(tmp_path: Path) -
         assert (await asyncio.to_thread(state))["parts"] == ["main"]
         process.send_signal(signal.SIGTERM)
         assert await asyncio.wait_for(process.wait(), 15) == 0
+
+
+async def test_without_a_story_it_says_which_one_it_plays_and_where_that_is() -> None:
+    async with running("--port", "0") as (process, line):
+        assert line.startswith("ready http://127.0.0.1:")
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        (said,) = (await process.stderr.read()).decode().splitlines()
+    assert said == f"python -m flower.testing: plays “First light” ({DEFAULT}); another one: --script FILE"
+    assert DEFAULT.exists()
