@@ -143,3 +143,4 @@ def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
     unbooked = Unbooked(tmp_path, "r1")
     unbooked.begin("work", unbooked).over(Spent(cost_usd=1.0))
     unbooked.booked(unbooked)
+    assert (tmp_path / FOLDER).read_text(encoding="utf-8") == "in the way"
