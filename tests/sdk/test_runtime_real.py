@@ -102,7 +102,9 @@ async def test_an_interrupt_now_cuts_at_once_and_the_same_session_takes_up_the_w
         running = asyncio.create_task(runtime.run(agent, "go", on_event=sink))
         await here.model.asked("main.first")
         if first is STREAM:
-            await asyncio.sleep(0.7)  # some text has come; there is no event for half a message
+            async with asyncio.timeout(20):
+                while here.model.asked_of("main.first")[0].sent < 20:  # noqa: ASYNC110 - no event for half a message
+                    await asyncio.sleep(0.02)
         else:
             await sink.wait_for("ask" if first is ASK else "tool_call")
         loop = asyncio.get_running_loop()
