@@ -34,8 +34,8 @@ demo: $(VENV)/.installed demo/node_modules/.installed
 	@$(BIN)/python -m demo --port $(PORT) $(if $(HEADLESS),--headless)
 
 lint: $(VENV)/.installed
-	@$(BIN)/ruff check flower bridge bots demo examples tests
-	@$(BIN)/ruff format --check flower bridge bots demo examples tests
+	@$(BIN)/ruff check flower bridge bots demo examples bench tests
+	@$(BIN)/ruff format --check flower bridge bots demo examples bench tests
 
 types: $(VENV)/.installed
 	@$(BIN)/mypy

@@ -37,7 +37,11 @@ flower demo: a Slack-like page with the real bot, the real agent program, and a 
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the demo. Exit codes: 0 ended in good order or every check held, 1 it could not start or a check failed."""
+    """Run the demo; the exit code.
+
+    0 ended in good order or every check held, 1 it could not start or a check failed, 128 and the number of the
+    signal that ended the headless one before every check was made.
+    """
     args = _parser().parse_args(argv)
     # A home for each demo that may run at the same time: nobody sweeps another's.
     home = (args.home or HOME / (f"demo-headless-{os.getpid()}" if args.headless else f"demo-{args.port}")).absolute()
@@ -73,6 +77,28 @@ async def _until_one_ends(here: Stage, until: asyncio.Event) -> None:
 
 
 async def _headless(home: Path, args: argparse.Namespace) -> int:
+    """Play the story; a signal ends the parts of the demo too, which live in process groups of their own."""
+    playing = asyncio.create_task(_played(home, args))
+    came: list[signal.Signals] = []
+
+    def end(name: signal.Signals) -> None:
+        # Once: `timeout` and `make` both hand a signal on, and a second cancellation would leave the rest running.
+        if not came:
+            came.append(name)
+            playing.cancel()
+
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(name, end, name)
+    try:
+        return await playing
+    except asyncio.CancelledError:
+        if not came:
+            raise
+        say(f"ended by {came[0].name} before every check was made; logs: {home}")
+        return 128 + came[0]
+
+
+async def _played(home: Path, args: argparse.Namespace) -> int:
     fault = fault_for(args.fault, STORY) if args.fault else Fault("")
     story = STORY
     if fault.story is not None:

@@ -3,6 +3,11 @@
     python examples/flows.py                # in the directory to describe
     flower run examples/flows.py:main
 
+Without an account, against a model that plays examples/stories/flows.yaml (its gate rejects once):
+
+    python -m flower.testing --port 8123 --speed watch --script examples/stories/flows.yaml &
+    ANTHROPIC_BASE_URL=http://127.0.0.1:8123 ANTHROPIC_API_KEY=none flower run examples/flows.py:main
+
     Survey      looks around; `reduce` lets only its list pass on to the next step
     Write       a coordinator with a `worker`; the gate looks at the file on disk, `on_reject` says what is missing and
                 sends the same session back, three rounds at most
@@ -65,7 +70,7 @@ def write() -> Step:
         ),
         resume_prompt="Carry on where you left off; the list of changes is still the one you know.",
         gate=complete,
-        on_reject=lambda _result, ctx: f"{NOTES} is not done: {ctx['missing']}. Have just that put right.",
+        on_reject=lambda done, ctx: f"{NOTES} is not done: {done.error or ctx['missing']}. Have just that put right.",
         retries=2,
     )
 

@@ -35,6 +35,7 @@ import re
 import secrets
 import signal
 import sys
+import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable
 from itertools import islice
@@ -318,6 +319,10 @@ class Service:
             return web.json_response(
                 {"error": f"no {request.method} {request.path[:80]}; there are {known}"}, status=err.status
             )
+        except Exception as err:  # noqa: BLE001 - boundary: our own fault is answered as JSON too
+            traceback.print_exc()
+            why = f"the service failed ({type(err).__name__}); its own output says where. The runs go on"
+            return web.json_response({"error": why}, status=500)
 
     def routes(self) -> list[str]:
         """Return what there is, for people."""
@@ -336,6 +341,8 @@ async def body_of(request: web.Request, *known: str) -> Body:
         body = json.loads(raw) if raw.strip() else {}
     except ValueError as err:
         raise RefusedError(f"the body is no JSON: {err}") from None
+    except RecursionError:
+        raise RefusedError(f"the body is nested too deep; an object with {', '.join(known)} is expected") from None
     if not isinstance(body, dict):
         raise RefusedError(f"the body is to be an object with {', '.join(known)}")
     if strangers := sorted(set(body) - set(known)):
@@ -358,9 +365,13 @@ def amount_in(body: Body, name: str) -> float | None:
     amount = body.get(name)
     if amount is None:
         return None
-    if isinstance(amount, bool) or not isinstance(amount, int | float) or not (math.isfinite(amount) and amount > 0):
-        raise RefusedError(f"{name!r} is to be a number of US dollars above 0")
-    return float(amount)
+    try:
+        dollars = math.nan if isinstance(amount, bool) or not isinstance(amount, int | float) else float(amount)
+    except OverflowError:  # an integer of more digits than any float has
+        dollars = math.inf
+    if not (math.isfinite(dollars) and dollars > 0):
+        raise RefusedError(f"{name!r} is to be a number of US dollars above 0, for instance 2.5")
+    return dollars
 
 
 # -- the program -----------------------------------------------------------------------------------------------------

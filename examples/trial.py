@@ -3,6 +3,11 @@
     flower run examples/trial.py:main       # with the terminal program
     python examples/trial.py                # without it: the loop at the end of this file is all that it needs
 
+Without an account, against a model that plays examples/stories/trial.yaml:
+
+    python -m flower.testing --port 8123 --speed watch --script examples/stories/trial.yaml &
+    ANTHROPIC_BASE_URL=http://127.0.0.1:8123 ANTHROPIC_API_KEY=none flower run examples/trial.py:main
+
 Both work in the current directory. `main` builds the workflow and starts nothing: whoever calls it also builds the
 runtime, and gives it the workflow's own workbench. Stop it with Ctrl-C and start it again in the same directory: the
 step that was cut goes on in its own session.

@@ -21,6 +21,7 @@ import asyncio
 import math
 import signal
 import sys
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +85,11 @@ def account(step: Step, result: StepResult) -> None:
 
 def report(ctx: dict[str, Any], runtime: Runtime) -> int:
     """Say what came of it; the exit status."""
-    print(f"${runtime.total_cost()} in all, accounts in {runtime.manifest_path}")
+    # More than the lines above come to: a step's line is its last round, and each round was judged.
+    print(f"${runtime.total_cost()} in all, verdicts and rejected rounds included; accounts in {runtime.manifest_path}")
     brief = ctx.get(BRIEF_KEY)
     if brief is not None:
-        print(f"\nAssumed, because nobody could be asked ({brief.path}):\n{plain(brief.unknowns)}")
+        print(f"\nAssumed, because nobody could be asked ({brief.path}):\n{plain(assumed(brief.unknowns))}")
     failed = ctx.get("_failed_at")
     if failed is None:
         return DONE
@@ -95,6 +97,11 @@ def report(ctx: dict[str, Any], runtime: Runtime) -> int:
     why = ctx.get("_aborted") or ctx["_results"][failed].error or "what came of it was not accepted"
     print(f"\nstopped in step {failed!r}: {plain(why)}\nThe same command goes on from there.", file=sys.stderr)
     return NOT_DONE
+
+
+def assumed(unknowns: str) -> str:
+    """Leave out what people have said since: it stands below, each sentence under a heading of its own."""
+    return "\n".join(takewhile(lambda line: not line.startswith("## "), unknowns.splitlines())).rstrip()
 
 
 def plain(text: str) -> str:

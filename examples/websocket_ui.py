@@ -221,12 +221,19 @@ def read(message: str) -> dict[str, str]:
         said = json.loads(message)
     except ValueError as err:
         raise RefusedError(f"that is no JSON ({err})") from None
+    except RecursionError:
+        raise RefusedError("that is nested too deep; an object of texts is expected") from None
     if not isinstance(said, dict) or not isinstance(said.get("do"), str):
         raise RefusedError('an object with "do" is expected, for instance {"do": "note", "text": "shorter, please"}')
     for name, value in said.items():
         if not isinstance(value, str):
-            raise RefusedError(f"{name!r} is to be a text, not {json.dumps(value)[:40]}")
+            raise RefusedError(f"{name[:40]!r} is to be a text, not {in_short(value)}")
     return said
+
+
+def in_short(value: Any) -> str:
+    """Return a value in a few characters; what is inside it may be as deep as it likes."""
+    return f"a {type(value).__name__}" if isinstance(value, dict | list) else json.dumps(value)[:40]
 
 
 def needed(text: str, what: str) -> None:

@@ -28,8 +28,9 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "python -m flower.tes
     model = ScriptedModel(
         story, speed=args.speed, host=args.host, port=args.port, token_log=args.token_log, strict=False
     )
+    plays = f"{prog}: plays “{story.title}” ({STORY}); another one: --script FILE\n" if args.script == STORY else ""
     try:
-        asyncio.run(_serve(model))
+        asyncio.run(_serve(model, plays))
     except PortTakenError as err:
         return _cannot(prog, f"{err}; end the other one, or choose another with --port")
     except OSError as err:
@@ -39,12 +40,14 @@ def main(argv: Sequence[str] | None = None, *, prog: str = "python -m flower.tes
     return 0
 
 
-async def _serve(model: ScriptedModel) -> None:
+async def _serve(model: ScriptedModel, plays: str) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(name, stop.set)
     async with model:
+        sys.stderr.write(plays)  # stdout is read by whoever starts this as a program: its first line is the address
+        sys.stderr.flush()
         sys.stdout.write(f"ready {model.url}\n")
         sys.stdout.flush()
         await stop.wait()
@@ -54,7 +57,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=prog, description="Serve a scripted model: no account, no key, no cost.")
     parser.add_argument("--port", type=_port, required=True, help="port to listen on; 0 picks a free one")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; there is no password")
-    parser.add_argument("--script", type=Path, default=STORY, help="story file (docs/story-format.md)")
+    parser.add_argument("--script", type=Path, default=STORY, help=f"story file (docs/story-format.md); else {STORY}")
     parser.add_argument("--token-log", type=Path, help="file to which the tokens of every answer are appended")
     parser.add_argument(
         "--speed", type=_speed, default=SPEEDS["fast"], help="fast (at once), watch (as people read), or a factor"

@@ -52,6 +52,8 @@ class Asked:
     outcome: str = "waiting"
     """`waiting`, then `served`, `refused`, `error <status>`, `drop`, `hang`, `break`, or `cut` where the program
     left."""
+    sent: int = 0
+    """Events of the answer that have been sent so far."""
 
     @property
     def session(self) -> str:

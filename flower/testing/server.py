@@ -367,6 +367,7 @@ class ScriptedModel:
                 asked.outcome = "served"
             await response.write(beat.encoded())
             sent.append(beat)
+            asked.sent = len(sent)
 
     def _answer(self, asked: Asked, plan: Plan) -> Answer:
         self._served += 1

@@ -82,6 +82,21 @@ async def test_the_first_test_passes_alone_with_nothing_around_it(tmp_path: Path
 
 @pytest.mark.real
 @pytest.mark.timeout(60)
+async def test_the_first_test_passes_in_a_checkout_for_somebody_who_has_pytest_and_no_plugin_of_ours(
+    tmp_path: Path,
+) -> None:
+    ours = shutil.ignore_patterns("__pycache__", "node_modules", ".*", "var")
+    for folder in ("examples", "tests", "flower"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ours)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    # pytest-timeout comes with the extra `dev` alone; what it adds is unknown to pytest without it.
+    plain = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:timeout", "examples/test_greeting.py"]
+    status, out = await output_of(sys.executable, *plain, place=tmp_path, model=None)
+    assert (status, "1 passed" in out) == (0, True), out
+
+
+@pytest.mark.real
+@pytest.mark.timeout(60)
 async def test_the_first_program_of_the_page_runs_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "first.py").write_text(blocks(FLOWER, "python")[0], encoding="utf-8")
     async with ScriptedModel(load_story(FIRST_LIGHT)) as model:

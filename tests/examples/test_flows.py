@@ -87,6 +87,13 @@ async def test_what_no_round_can_mend_stops_at_once_and_says_what_to_do(tmp_path
     assert model.asked_of("write.again") == []
 
 
+def test_a_round_that_broke_before_the_gate_is_sent_back_with_what_broke() -> None:
+    on_reject = flows.write().on_reject
+    assert on_reject is not None
+    said = on_reject(StepResult("Write", error="API Error: 400"), {})  # the gate was not asked: nothing is `missing`
+    assert said == "RELEASE.md is not done: API Error: 400. Have just that put right."
+
+
 async def test_a_rejected_round_goes_back_to_its_session_and_a_fork_looks_at_it(tmp_path: Path) -> None:
     async with story() as model:
         ended = await ran("flows.py", model=model, place=tmp_path)

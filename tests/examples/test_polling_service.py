@@ -14,9 +14,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 import flower.testing
-from examples.polling_service import MOST_CHARACTERS, Numbered, RefusedError, seconds
+from examples.polling_service import MOST_CHARACTERS, Numbered, RefusedError, Service, seconds
 from flower import Event
 from flower.testing import ScriptedModel, cost, load_story
 from tests.examples.program import Program, ran, started, wrong
@@ -79,6 +80,32 @@ def test_whatever_an_event_holds_the_sink_takes_it_and_the_client_gets_json() ->
 def test_a_question_never_waits_for_ever(text: str) -> None:
     with pytest.raises(Exception, match="is no finite time in seconds; 0 lets no question wait"):
         seconds(text)
+
+
+async def test_a_fault_of_the_service_itself_is_answered_as_json_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Faulty(Service):
+        async def overview(self, _: web.Request) -> web.Response:
+            raise LookupError("our own fault")
+
+    runner = web.AppRunner(Faulty(tmp_path, "key", timeout_s=1).app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        address = f"http://127.0.0.1:{runner.addresses[0][1]}/runs"
+        async with (
+            aiohttp.ClientSession() as http,
+            http.get(address, headers={"Authorization": "Bearer key"}) as answer,
+        ):
+            status, said = answer.status, await answer.json()
+    finally:
+        await runner.cleanup()
+    assert (status, said["error"]) == (
+        500,
+        "the service failed (LookupError); its own output says where. The runs go on",
+    )
+    assert "our own fault" in capsys.readouterr().err
 
 
 # -- the program --------------------------------------------------------------------------------------------------
@@ -184,6 +211,8 @@ async def test_requests_that_make_no_sense_get_clear_words(tmp_path: Path) -> No
             ("POST", "/runs", {"request": "x", "budget": 3}, 400, "'budget' is not known here"),
             ("POST", "/runs", {"request": "x", "budget_usd": -1}, 400, "a number of US dollars above 0"),
             ("POST", "/runs", {"request": "x", "budget_usd": True}, 400, "a number of US dollars above 0"),
+            ("POST", "/runs", {"request": "x", "budget_usd": 10**400}, 400, "a number of US dollars above 0"),
+            ("POST", "/runs", b"[" * 60_000, 400, "the body is nested too deep; an object with request, budget_usd"),
             ("POST", "/runs", {"request": "x" * 100_000}, 413, "a body has at most 65536 bytes"),
             ("GET", "/runs/nobody", None, 404, "there is no run 'nobody'; GET /runs lists them"),
             ("GET", "/nothing", None, 404, "no GET /nothing; there are GET /runs; GET /runs/{run};"),

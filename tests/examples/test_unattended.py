@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,12 @@ async def test_it_is_done_without_a_question_that_waits_and_says_what_it_assumed
         wish = "Print them as a JSON list"
         again = await ran("unattended.py", wish, "-w", "site", model=model, place=tmp_path)
     assert again.status == 0, again.err
+    spent = float(next(line for line in ended.out.splitlines() if line.startswith("$")).split()[0][1:])
+    assert spent > sum(float(cost) for cost in re.findall(r": ok, \$([0-9.]+),", ended.out))
+    assert "in all, verdicts and rejected rounds included; accounts in" in ended.out
+    # It stands in the brief, and is nothing that anybody assumed.
+    assert "I assume one number per line" in again.out
+    assert wish not in again.out
     assert wish in (site / ".flower" / "notes" / "brief.md").read_text(encoding="utf-8")
     assert any(f"The person now says:\n\n{wish}" in each.prompt for each in model.asked_of("work"))
 

@@ -153,3 +153,52 @@ async def test_a_person_answers_interrupts_and_ends_while_the_model_is_hostile(t
             await phone.click("Sure?")
         await desk.until("document.querySelector('#step').textContent === 'It stopped in step Goal: ended-by-human'")
     assert "<b>north</b>" in (tmp_path / "here" / ".flower" / "notes" / "brief.md").read_text(encoding="utf-8")
+
+
+SPOKEN = "I ask with `mcp__human__ask`, then run:\n```sh\necho '<b>`x`</b>'\n```\nand \u201c``\u201d stays."
+SAID: dict[str, Any] = {
+    "parts": {
+        "clarify": {
+            "match": {"system": "You are the clarifier"},
+            "lines": [
+                {
+                    "say": SPOKEN,
+                    "call": {
+                        "mcp__human__ask": {"question": "Is `primes.py` right?", "options": ["Yes, `primes.py`", "No"]}
+                    },
+                },
+                {"name": "again", "say": "Good."},
+            ],
+        }
+    }
+}
+
+
+async def test_people_read_code_as_code_and_tools_by_the_name_they_know(tmp_path: Path) -> None:
+    async with (
+        ScriptedModel(read_story(SAID)) as model,
+        started("websocket_ui.py", "Moon", "-p", "0", model=model, place=tmp_path) as program,
+        browser() as chromium,
+    ):
+        url = (await program.line()).removeprefix("open ").strip()
+        page = await opened(chromium, url, width=900)
+        await page.until("document.querySelectorAll('.question').length === 1")
+        seen = await page.evaluate("document.body.innerText")
+        assert "mcp__" not in seen
+        codes = "[...document.querySelectorAll('{}')].map(each => each.textContent)"
+        spoken = await page.evaluate(codes.format("#log .entry:not(.small) code"))
+        assert spoken[:2] == [
+            "human.ask",
+            "echo '<b>`x`</b>'",
+        ]
+        assert "and \u201c``\u201d stays." in seen
+        assert await page.evaluate(codes.format(".question code")) == ["primes.py", "primes.py"]
+        assert "human.ask" in await page.evaluate(codes.format("#log .small i"))
+        async with model.paused("clarify.again"):
+            await page.click("Yes, primes.py")
+            await page.until("document.body.innerText.includes('q1 answered')")
+            await page.click("End")
+            await page.click("Sure?")
+            await page.until("document.querySelector('#step').textContent.startsWith('It stopped in step Clarify')")
+    log = (tmp_path / "here" / ".flower" / "notes" / "qa.md").read_text(encoding="utf-8")
+    assert "[answered] Yes, `primes.py`" in log, "what is shown as code is answered as it was asked"

@@ -39,7 +39,10 @@ Json = dict[str, Any]
         ("{", "that is no JSON"),
         ("[]", 'an object with "do" is expected'),
         ('{"text": "x"}', 'an object with "do" is expected'),
-        ('{"do": "note", "text": {"a": 1}}', "'text' is to be a text, not"),
+        ('{"do": "note", "text": {"a": 1}}', "'text' is to be a text, not a dict"),
+        ("[" * 32_000, "that is nested too deep; an object of texts is expected"),
+        *((f'{{"do": {"[" * deep}{"]" * deep}}}', 'an object with "do" is expected') for deep in (1, 900)),
+        *((f'{{"do": "x", "a": {"[" * deep}{"]" * deep}}}', "'a' is to be a text, not a list") for deep in (1, 900)),
     ],
 )
 def test_what_a_browser_sends_is_read_with_care(message: str, why: str) -> None:
@@ -234,6 +237,8 @@ async def test_what_makes_no_sense_is_refused_and_changes_nothing(tmp_path: Path
         assert "question 'q9' waits no longer" in await tab.tell("answer", ask="q9", text="x")
         assert await tab.tell("answer", ask="q1", text=" ") == "an answer needs words"
         assert "'text' is to be a text, not 7" in await tab.tell("note", text=7)
+        await tab.socket.send_str("[" * 32_000)
+        await tab.until(lambda tab: "nested too deep" in str(tab.others[-1:]))
         assert "at most 32000 characters" in await tab.tell("note", text="x" * 33_000)
         await tab.socket.send_bytes(b"\xff")
         await tab.until(lambda tab: "a text of at most" in str(tab.others[-1]))

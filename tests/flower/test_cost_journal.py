@@ -139,11 +139,13 @@ async def test_a_rescue_leaves_the_attempt_that_runs(tmp_path: Path) -> None:
     assert entries(tmp_path) == [running.path]
 
 
-def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
     (tmp_path / FOLDER).write_text("in the way", encoding="utf-8")
-    unbooked = CostJournal(tmp_path, "r1")
-    unbooked.begin("work", unbooked).over(Spent(cost_usd=1.0))
-    unbooked.booked(unbooked)
+    journal = CostJournal(tmp_path, "r1")
+    journal.begin("work", journal).over(Spent(cost_usd=1.0))
+    journal.booked(journal)
+    assert (tmp_path / FOLDER).read_text(encoding="utf-8") == "in the way"
+    assert await CostJournal(tmp_path, "r2").adopt("work", object()) == Spent()
 
 
 @pytest.mark.parametrize(

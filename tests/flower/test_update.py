@@ -273,15 +273,17 @@ def test_a_package_inside_somebody_elses_repository_is_no_checkout(machine: Mach
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "why", "patience"),
     [
-        ("echo one >&2; printf 'no \\033[31mspace\\n' >&2; exit 3", "no [31mspace"),
-        ("exit 3", "exit 3"),
-        ("exec sleep 30", "0.5 秒还没装完"),
+        ("echo one >&2; printf 'no \\033[31mspace\\n' >&2; exit 3", "no [31mspace", 60),
+        ("exit 3", "exit 3", 60),
+        ("exec sleep 30", "0.5 秒还没装完", 0.5),
     ],
 )
-def test_an_installer_that_fails_is_told_and_tried_again_another_day(machine: Machine, body: str, why: str) -> None:
-    machine.monkeypatch.setattr(update, "_PATIENCE", 0.5)
+def test_an_installer_that_fails_is_told_and_tried_again_another_day(
+    machine: Machine, body: str, why: str, patience: float
+) -> None:
+    machine.monkeypatch.setattr(update, "_PATIENCE", patience)
     machine.has("pipx", body)
     stamp(installed=OLD)
     machine.look()

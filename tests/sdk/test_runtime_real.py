@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from flower.core.runtime import Runtime
 from flower.core.workbench import Workbench
 from flower.testing import RecordingSink, cost, same_session
 from flower.workflow.aside import Recent, ask_aside
-from tests.sdk.stage import LOOP, cut, marked, spec, stage
+from tests.sdk.stage import LOOP, Stage, cut, marked, spec, stage
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
 
@@ -102,7 +103,9 @@ async def test_an_interrupt_now_cuts_at_once_and_the_same_session_takes_up_the_w
         running = asyncio.create_task(runtime.run(agent, "go", on_event=sink))
         await here.model.asked("main.first")
         if first is STREAM:
-            await asyncio.sleep(0.7)  # some text has come; there is no event for half a message
+            async with asyncio.timeout(20):
+                while here.model.asked_of("main.first")[0].sent < 20:  # noqa: ASYNC110 - no event for half a message
+                    await asyncio.sleep(0.02)
         else:
             await sink.wait_for("ask" if first is ASK else "tool_call")
         loop = asyncio.get_running_loop()
@@ -350,7 +353,7 @@ async def test_a_resume_learns_of_a_changed_index_and_only_then_gets_another_pro
 RUNNER = """
 import asyncio, sys
 from flower.core.runtime import Runtime
-from tests.sdk.stage import spec
+from tests.sdk.stage import Stage, spec
 
 async def main():
     runtime = Runtime(workspace=sys.argv[1], run_dir=sys.argv[2])
@@ -358,6 +361,12 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+def begun(here: Stage) -> bool:
+    """Whether the store has the beginning of the turn."""
+    with contextlib.closing(sqlite3.connect(here.run_dir / "sessions.db")) as store:
+        return bool(store.execute("SELECT COUNT(*) FROM entries WHERE payload LIKE '%the task%'").fetchone()[0])
 
 
 @pytest.mark.parametrize("first", [STREAM, BASH], ids=["in mid-stream", "while Bash runs"])
@@ -379,13 +388,15 @@ async def test_a_killed_runner_leaves_no_working_agent_and_the_next_process_goes
             while await process.stdout.readline() != wanted:
                 pass
             await here.model.asked("main.first")
-        await asyncio.sleep(0.5)  # the turn is well under way, and its beginning in the store
+        async with asyncio.timeout(20):
+            while not begun(here):  # noqa: ASYNC110 - the store trails the program, and a file has no event to wait on
+                await asyncio.sleep(0.05)
         process.send_signal(signal.SIGKILL)
         await process.wait()
         async with asyncio.timeout(5):
             while marked(marker):  # noqa: ASYNC110 - nothing tells us when somebody else's child is gone
                 await asyncio.sleep(0.05)
-        await asyncio.sleep(1.0)
+        # Whoever could ask, or write, carried the marker and is gone.
         assert len(here.model.asked_of()) == 1
         assert not (here.workspace / "done.txt").exists()
         async with here.runtime() as runtime:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from claude_agent_sdk import project_key_for_directory
 
+from flower.core import resilience
 from flower.core.agent import HandoffPolicy
 from flower.core.events import Event
 from flower.core.goal import Goal
@@ -250,7 +251,15 @@ async def test_30_3_mail_that_no_agent_with_an_inbox_takes_is_in_the_brief_alrea
 
 
 @pytest.mark.case("CO-5")
-async def test_30_4_lost_network_in_the_middle_of_a_step(tmp_path: Path) -> None:
+async def test_30_4_lost_network_in_the_middle_of_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    probes: list[str] = []
+    reachable = resilience.reachable
+
+    async def counted(host: str, port: int, timeout: float = 5.0) -> bool:
+        probes.append(host)
+        return await reachable(host, port, timeout)
+
+    monkeypatch.setattr(resilience, "reachable", counted)
     lines = [
         {"say": "Looking.", "call": {"Bash": {"command": "echo made >> made.txt; echo made"}}},
         {"name": "second", "expect": {"history": "made", "session": "same"}, "say": "Done."},
@@ -263,7 +272,10 @@ async def test_30_4_lost_network_in_the_middle_of_a_step(tmp_path: Path) -> None
             await here.model.asked("main.second")
             async with here.model.away():
                 await sink.wait_for(lambda event: "不可达" in event.text, timeout=30)
-                await asyncio.sleep(0.3)  # some probes more, of which nothing is told
+                before = len(probes)
+                async with asyncio.timeout(30):
+                    while len(probes) < before + 3:  # noqa: ASYNC110 - of further probes nothing is told
+                        await asyncio.sleep(0.02)
         step = await running
         asked = here.model.asked_of()
         (error,) = sink.of("error")

@@ -15,6 +15,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,13 +102,19 @@ async def play(language: str, home: Path) -> Came:
     )
 
 
+KEPT_SECONDS = 40.0
+
+
 async def kept(store: Path, words: str) -> None:
     """Wait until the transcripts hold these words in the main thread's: the program mirrors them a moment later."""
     query = "SELECT COUNT(*) FROM entries WHERE payload LIKE ? AND store_key NOT LIKE '%/subagents/%'"
+    until = time.monotonic() + KEPT_SECONDS
     while True:
         with contextlib.closing(sqlite3.connect(store)) as db:
             if db.execute(query, (f"%{words}%",)).fetchone()[0]:
                 return
+            known = db.execute("SELECT COUNT(*) FROM entries").fetchone()[0]
+        assert time.monotonic() < until, f"{words!r} is in none of {known} entries after {KEPT_SECONDS:.0f} s"
         await asyncio.sleep(0.05)
 
 

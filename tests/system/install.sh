@@ -6,6 +6,7 @@ command -v setpriv >/dev/null || missing+=(util-linux)
 command -v chromium >/dev/null || missing+=(chromium)
 command -v cc >/dev/null || missing+=(gcc libc6-dev)
 command -v tmux >/dev/null || missing+=(tmux)
+command -v git >/dev/null || missing+=(git)
 command -v npm >/dev/null || missing+=(nodejs npm)
 [ ${#missing[@]} -eq 0 ] && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

@@ -10,6 +10,7 @@ import re
 import shlex
 import signal
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import anyio
 import pytest
 
 from tests.flower.cli.stories import ASK, BRIEF, CLARIFY, INBOX, parts, playing
-from tests.flower.cli.tmux import MODES, PROGRAM, RESTORED, ROOT, terminal
+from tests.flower.cli.tmux import MODES, PATIENCE, PROGRAM, RESTORED, ROOT, terminal
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
 
@@ -47,21 +48,21 @@ def pid_of(workspace: Path) -> int:
 
 async def kept(workspace: Path, *, sessions: int) -> None:
     """Wait until the store knows so many sessions: it trails the model by a tenth of a second (SDK facts 9)."""
+    until = time.monotonic() + PATIENCE
     with contextlib.closing(sqlite3.connect(workspace / "runs" / "sessions.db")) as store:
-        while True:
-            if store.execute("SELECT count(*) FROM summaries").fetchone()[0] >= sessions:
-                return
+        while (known := store.execute("SELECT count(*) FROM summaries").fetchone()[0]) < sessions:
+            assert time.monotonic() < until, f"{known} of {sessions} sessions are in the store after {PATIENCE:.0f} s"
             await asyncio.sleep(0.05)
 
 
 async def gone(pid: int) -> None:
     """Wait until a process has ended."""
-    while True:
-        try:
+    until = time.monotonic() + PATIENCE
+    with contextlib.suppress(ProcessLookupError):
+        while True:
             os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        await asyncio.sleep(0.05)
+            assert time.monotonic() < until, f"process {pid} still runs after {PATIENCE:.0f} s"
+            await asyncio.sleep(0.05)
 
 
 def _runs_in(place: Path, workspace: Path) -> bool:

@@ -322,6 +322,33 @@ async def test_the_oracle_answers_from_its_events_while_a_question_is_open(tmp_p
     assert "its question: “The program prints ten primes, as asked." in answer
 
 
+@pytest.mark.parametrize(
+    ("lang", "none", "newest"),
+    [
+        ("en", "I was given no event yet", "The newest event I was given is `[text·main thread] the second`"),
+        ("zh", "还没有给我任何事件", "给我的最新一条事件是 `[text·主线程] the second`"),
+    ],
+)
+async def test_the_oracle_names_the_newest_event_and_says_when_there_is_none(
+    tmp_path: Path, lang: str, none: str, newest: str
+) -> None:
+    async with scene(tmp_path, lang=lang) as here:
+
+        async def told(recent: Recent) -> str:
+            asked = await ask_aside(
+                "where are we?", workspace=here.workspace, run_dir=here.home / "run", recent=recent, workbench=bench
+            )
+            assert asked.ok, asked.error
+            return " ".join(asked.text.split())
+
+        bench, recent = here.flow.workbench, Recent()
+        assert bench is not None
+        assert none in await told(recent)
+        recent(Event("text", "the first, which quotes [ask·main thread] no question"))
+        recent(Event("text", "the second"))
+        assert newest in await told(recent)
+
+
 async def test_a_finished_run_takes_a_further_wish(tmp_path: Path) -> None:
     async with scene(tmp_path) as first:
         await play(first.flow, first.runtime, answers=["As a JSON list", "Keep it at ten"])

@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from flower.testing.__main__ import STORY as DEFAULT
 from flower.testing.__main__ import main
 
 ROOT = Path(__file__).parents[3]
@@ -116,3 +117,13 @@ def test_without_its_extra_it_names_the_install_line(missing: str, tmp_path: Pat
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert f"flower.testing needs the package {missing}; in a clone: pip install '.[testing]'" in line
+
+
+async def test_without_a_story_it_says_which_one_it_plays_and_where_that_is() -> None:
+    async with running("--port", "0") as (process, line):
+        assert line.startswith("ready http://127.0.0.1:")
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr is not None
+        (said,) = (await process.stderr.read()).decode().splitlines()
+    assert said == f"python -m flower.testing: plays “First light” ({DEFAULT}); another one: --script FILE"
+    assert DEFAULT.exists()
