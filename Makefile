@@ -52,7 +52,9 @@ system:
 	@tests/system/install.sh
 
 test: system demo/node_modules/.installed check
-	@$(BIN)/python -m pytest -q -m real
+	@mkdir -p .make; $(BIN)/python -m pytest -q -m real tests/stories/test_first_light.py >.make/first-light.log 2>&1 & story=$$!; \
+		$(BIN)/python -m pytest -q -m real --ignore=tests/stories/test_first_light.py; rest=$$?; \
+		wait $$story; told=$$?; cat .make/first-light.log; exit $$((rest | told))
 
 lock: $(VENV)/.installed
 	@$(BIN)/python -m pip install --quiet uv

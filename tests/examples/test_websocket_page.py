@@ -199,6 +199,6 @@ async def test_people_read_code_as_code_and_tools_by_the_name_they_know(tmp_path
             await page.until("document.body.innerText.includes('q1 answered')")
             await page.click("End")
             await page.click("Sure?")
-            await page.until("document.querySelector('#step').textContent.startsWith('It stopped in step Clarify')")
+        await page.until("document.querySelector('#step').textContent.startsWith('It stopped in step Clarify')")
     log = (tmp_path / "here" / ".flower" / "notes" / "qa.md").read_text(encoding="utf-8")
     assert "[answered] Yes, `primes.py`" in log, "what is shown as code is answered as it was asked"

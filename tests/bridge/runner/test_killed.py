@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+import sqlite3
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -74,6 +76,13 @@ async def test_killed_while_a_command_runs_the_command_does_not_finish(on_stage:
         assert len(run.model.requests) == 1
 
 
+def stored(run: RealRun, words: str) -> bool:
+    """Whether the transcripts of a run hold these words."""
+    with contextlib.closing(sqlite3.connect(run.folder / "flower" / "sessions.db")) as db:
+        found: int = db.execute("SELECT COUNT(*) FROM entries WHERE payload LIKE ?", (f"%{words}%",)).fetchone()[0]
+    return found > 0
+
+
 async def test_killed_and_started_again_the_same_session_goes_on(on_stage: OnStage) -> None:
     # The scripted model says a line again whose tool was cut; the second time there is nothing left to wait for.
     command = f"test -e begun.txt || {{ echo hi > begun.txt; {LOOP}; }}"
@@ -81,6 +90,7 @@ async def test_killed_and_started_again_the_same_session_goes_on(on_stage: OnSta
     async with on_stage(lines) as run:
         await run.start()
         await until((run.workspace / "begun.txt").exists, "the command runs")
+        await until(lambda: stored(run, "I run it."), "the session is in the store: its mirror is a moment behind")
         os.kill(run.pid, signal.SIGKILL)
         await nothing_goes_on(run)
         await run.start(reopen=True, words="go on")
