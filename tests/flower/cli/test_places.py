@@ -43,12 +43,12 @@ def test_a_lineage_that_makes_no_sense_is_told_and_stays(tmp_path: Path) -> None
     [
         (PermissionError(13, "Permission denied", "/ws/.flower"), "/ws/.flower 用不了:Permission denied"),
         (OSError(30, "Read-only file system", "/ws"), "/ws 用不了:Read-only file system"),
-        (OSError("odd"), "/work/space 用不了:odd"),
+        (OSError("odd"), "/srv/space 用不了:odd"),
         (sqlite3.DatabaseError("file is not a database"), "out/sessions.db 不是完好的会话库:file is not a database"),
     ],
 )
 def test_what_the_disk_refuses_is_told(error: Exception, told: str) -> None:
-    with pytest.raises(SystemExit) as ending, usable(workspace="/work/space", run_dir="out"):
+    with pytest.raises(SystemExit) as ending, usable(workspace="/srv/space", run_dir="out"):
         raise error
     assert str(ending.value.code).startswith(told)
 
