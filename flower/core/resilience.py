@@ -76,7 +76,7 @@ class Resilience:
         spoken, told = current().surroundings, False
         while not await reachable(host, port, self.probe_timeout):
             if not told and notify is not None:
-                notify(spoken.offline.format(host=host, port=port, limit=_duration(self.max_offline_wait)))
+                notify(spoken.offline.format(host=host, port=port, limit=duration(self.max_offline_wait)))
             told = True
             left = give_up - time.monotonic()
             if left <= 0:
@@ -120,7 +120,8 @@ async def reachable(host: str, port: int, timeout: float = 5.0) -> bool:
     return True
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A wait in words, in the language of the texts: whole seconds below a minute, minutes above."""
     spoken = current().surroundings
     if seconds < 60:
         return spoken.seconds.format(count=round(seconds))

@@ -33,7 +33,7 @@ from flower.core.next_move import End, Ending, Finish, GoOn, HandOff, Retry
 from flower.core.notices import Notices
 from flower.core.openings import Openings
 from flower.core.options import OptionsBuilder, Turn
-from flower.core.resilience import Resilience, classify
+from flower.core.resilience import Resilience, classify, duration
 from flower.core.steering import OnlyEnds, Steering, Steers
 from flower.core.workbench import Workbench
 from flower.texts.running import RunningTexts
@@ -172,7 +172,8 @@ class StepRun:
         if self._is_steered(result):
             return await self._go_on()
         if not online:
-            result.error = f"{result.error}{self.words.still_offline.format(wait=self._patience())}"
+            wait = duration(self.runtime.resilience.max_offline_wait)
+            result.error = f"{result.error}{self.words.still_offline.format(wait=wait)}"
             return None
         result.attempts += 1
         if _NO_SESSION.search(result.error or "") and result.session_id != self.start.resume:
@@ -201,12 +202,6 @@ class StepRun:
                 look()
                 return await work()
         return None
-
-    def _patience(self) -> str:
-        spoken, seconds = texts.current().surroundings, self.runtime.resilience.max_offline_wait
-        if seconds < 60:
-            return spoken.seconds.format(count=round(seconds))
-        return spoken.minutes.format(count=round(seconds / 60))
 
     def _tell_retry(self, text: str) -> None:
         self.tell(Event("retry", text, payload={"step": self.result.step, "attempt": self.result.attempts}))
