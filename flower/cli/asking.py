@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flower.cli.page import BOLD, DIM, GREEN, LOUD, YELLOW, Page, listed, remember, string
+from flower.cli.page import BOLD, DIM, GREEN, LOUD, MOST_SUMMARY, YELLOW, Page, listed, remember, string
 from flower.cli.text import one_line
 from flower.core.events import Event
 
-_MOST_SUMMARY = 2_000
 _OUT_OF_SIGHT = 20
 """Lines after which a question that waits is shown again."""
 
@@ -79,7 +78,7 @@ def _outcome(page: Page) -> None:
         # Said although it is allowed: who types a number means an option, and may have missed it.
         page.row(" ", page.words.no_option.format(number=text, count=len(options)), YELLOW)
     if waited and state.last != ask:
-        page.row(" ", page.words.asked.format(question=one_line(page.ev.text[:_MOST_SUMMARY])), DIM)
+        page.row(" ", page.words.asked.format(question=one_line(page.ev.text[:MOST_SUMMARY])), DIM)
     state.last = "outcome"
 
 
@@ -90,5 +89,5 @@ def _mail(page: Page) -> None:
     else:
         kept = words.kept if page.payload.get("amended") else words.not_kept
         page.block("+", words.received.format(kept=kept), GREEN)
-        page.row(" ", one_line(page.ev.text[:_MOST_SUMMARY]), DIM)
+        page.row(" ", one_line(page.ev.text[:MOST_SUMMARY]), DIM)
     page.state.last = "mail"

@@ -272,7 +272,7 @@ def _starter(args: argparse.Namespace, place: Occupied) -> tuple[Workflow, Runti
             max_asks=None if args.asks < 0 else args.asks,
             timeout_s=max(0.0, args.timeout),
         )
-    except (ValueError, NotImplementedError) as err:
+    except ValueError as err:
         raise SystemExit(str(err)) from None
     runtime = _runtime(args, workbench=flow.workbench or False)
     if waking or begun:
@@ -293,7 +293,7 @@ def _asked(args: argparse.Namespace, *, waking: bool) -> str:
 def _runtime(args: argparse.Namespace, **more: Any) -> Runtime:
     try:
         return Runtime(workspace=args.workspace, run_dir=args.run_dir, **policies(args), **more)
-    except (ValueError, NotImplementedError, RuntimeError) as err:
+    except (ValueError, RuntimeError) as err:
         raise SystemExit(str(err)) from None
 
 

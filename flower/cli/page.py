@@ -17,6 +17,8 @@ from flower.texts.terminal import TerminalTexts
 BOLD, DIM, RED, GREEN, YELLOW, BLUE, CYAN = "1", "2", "31", "32", "33", "34", "36"
 LOUD = "1;33"
 """What waits for a person."""
+MOST_SUMMARY = 2_000
+"""Characters of a text that are looked at for one row; more cannot be seen."""
 
 
 _MOST_PROSE = 100_000

@@ -10,6 +10,7 @@ from typing import Any
 from flower.cli.page import (
     CYAN,
     DIM,
+    MOST_SUMMARY,
     RED,
     Page,
     dollars,
@@ -28,7 +29,6 @@ ASK_TOOL = "mcp__human__ask"
 _AGENTS = ("Agent", "Task")
 _PATHS = ("file_path", "path", "notebook_path")
 _SAYING = ("command", "pattern", "description", "query", "url", "skill", "subject", "prompt", "question")
-_MOST_SUMMARY = 2_000
 _RESULT_ROWS = 3
 _NAME_COLUMNS = 5
 _STATUS_EVERY = timedelta(seconds=60)
@@ -118,7 +118,7 @@ def _status_due(page: Page) -> bool:
 
 def _tool_name(name: str) -> str:
     """`mcp__server__tool` reads `server.tool`."""
-    name = one_line(name[:_MOST_SUMMARY])
+    name = one_line(name[:MOST_SUMMARY])
     if name.startswith("mcp__"):
         name = name.removeprefix("mcp__").replace("__", ".", 1)
     return cut(name, 24)
@@ -132,13 +132,13 @@ def _summary(ev: Event, room: int) -> str:
         return cut(_plan(given["todos"]), room)
     path = next((given[key] for key in _PATHS if isinstance(given.get(key), str) and given[key]), "")
     if path and ev.text in ("", path[: len(ev.text)]):
-        return cut_left(one_line(path[-_MOST_SUMMARY:]), room)
+        return cut_left(one_line(path[-MOST_SUMMARY:]), room)
     if ev.tool in _AGENTS:
-        parts = (string(given.get(key))[:_MOST_SUMMARY] for key in ("subagent_type", "description"))
+        parts = (string(given.get(key))[:MOST_SUMMARY] for key in ("subagent_type", "description"))
         return cut(" · ".join(one_line(part) for part in parts if part.strip()), room)
     said = ev.text or next((given[key] for key in _SAYING if isinstance(given.get(key), str) and given[key]), "")
     said = said or next((value for value in given.values() if isinstance(value, str)), "")
-    return cut(one_line(said[:_MOST_SUMMARY]), room)
+    return cut(one_line(said[:MOST_SUMMARY]), room)
 
 
 def _plan(todos: list[Any]) -> str:
@@ -146,10 +146,10 @@ def _plan(todos: list[Any]) -> str:
     items = [each for each in todos if isinstance(each, Mapping)]
     done = sum(each.get("status") == "completed" for each in items)
     now = next((each for each in items if each.get("status") == "in_progress"), {})
-    doing = one_line(string(now.get("activeForm") or now.get("content"))[:_MOST_SUMMARY])
+    doing = one_line(string(now.get("activeForm") or now.get("content"))[:MOST_SUMMARY])
     return f"{done}/{len(items)}" + (f" · {doing}" if doing else "")
 
 
 def _few_rows(text: str) -> list[str]:
-    rows = (plain(row).strip() for row in clean(text[:_MOST_SUMMARY]).split("\n"))
+    rows = (plain(row).strip() for row in clean(text[:MOST_SUMMARY]).split("\n"))
     return list(islice((row for row in rows if row), _RESULT_ROWS))
