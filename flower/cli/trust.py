@@ -12,7 +12,7 @@ from pathlib import Path
 from flower import texts
 from flower.cli.screen import standard
 from flower.cli.terminal import ask_line, is_terminal
-from flower.core.disk import read_whole, write_whole
+from flower.core.disk import read_object, write_whole
 from flower.core.env import address_of_a_project, given_base_address, user_env_path, variable
 
 
@@ -49,10 +49,4 @@ def _place() -> Path:
 
 def _trusted() -> dict[str, list[str]]:
     """For each folder the addresses that were agreed to. A file that makes no sense holds none."""
-    try:
-        stored = json.loads(read_whole(_place()) or b"")
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(stored, dict):
-        return {}
-    return {folder: addresses for folder, addresses in stored.items() if isinstance(addresses, list)}
+    return {folder: addresses for folder, addresses in read_object(_place()).items() if isinstance(addresses, list)}

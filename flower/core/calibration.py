@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from flower.core import env
-from flower.core.disk import write_whole
+from flower.core.disk import read_object, write_whole
 
 LARGE, SMALL = 1_000_000, 200_000
 """Windows in tokens."""
@@ -32,7 +32,7 @@ def calib_path() -> Path:
 
 def calibrated_window() -> int | None:
     """Return the smallest level at which this endpoint and model overflowed, None if none is known."""
-    level = _known().get(_key())
+    level = read_object(calib_path()).get(_key())
     return level if isinstance(level, int) and not isinstance(level, bool) and level > 0 else None
 
 
@@ -42,7 +42,7 @@ def remember_overflow(context: int) -> None:
     if context <= 0 or (before is not None and before <= context):
         return
     with contextlib.suppress(OSError, ValueError):
-        text = json.dumps({**_known(), _key(): context}, indent=2, ensure_ascii=False)
+        text = json.dumps({**read_object(calib_path()), _key(): context}, indent=2, ensure_ascii=False)
         write_whole(calib_path(), f"{text}\n")
 
 
@@ -55,11 +55,3 @@ def _by_name(model: str) -> int:
 
 def _key() -> str:
     return f"{env.given_base_address() or 'default'}|{env.main_model()}"
-
-
-def _known() -> dict[str, object]:
-    try:
-        found = json.loads(calib_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

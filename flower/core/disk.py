@@ -6,6 +6,7 @@ Documents, which people edit and add to while a run writes them, have ways of th
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import secrets
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +66,15 @@ def read_whole(path: Path) -> bytes | None:
     """
     target = real(path)
     return None if _look(target) is None else target.read_bytes()
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a small file of ours; empty where the file is missing, cannot be read or makes no sense."""
+    try:
+        stored = json.loads((read_whole(path) or b"").decode("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return stored if isinstance(stored, dict) else {}
 
 
 def freeze(path: Path, render: Callable[[str], str]) -> Path:

@@ -129,7 +129,7 @@ def describe() -> dict[str, str]:
         if value and ("TOKEN" in key or "KEY" in key):
             shown[key] = masked(value)
         elif key == "ANTHROPIC_BASE_URL":
-            shown[key] = _without_password(value) if value else spoken.default_value.format(value=_OFFICIAL)
+            shown[key] = without_password(value) if value else spoken.default_value.format(value=_OFFICIAL)
         elif value:
             shown[key] = value
     return shown
@@ -158,7 +158,7 @@ def base_address() -> str:
 
 def given_base_address() -> str:
     """The base address as it is set, without a password in it; empty where none is."""
-    return _without_password(_environment.get("ANTHROPIC_BASE_URL", "").strip())
+    return without_password(_environment.get("ANTHROPIC_BASE_URL", "").strip())
 
 
 def main_model() -> str:
@@ -295,7 +295,7 @@ def _credential() -> tuple[str, str] | None:
 def _question(credential: tuple[str, str]) -> urllib.request.Request:
     base = base_address()
     if not base.startswith(("http://", "https://")):
-        raise ValueError(f"ANTHROPIC_BASE_URL: {_without_password(base)}")
+        raise ValueError(f"ANTHROPIC_BASE_URL: {without_password(base)}")
     model = _environment.get("ANTHROPIC_DEFAULT_HAIKU_MODEL") or _environment.get("ANTHROPIC_MODEL") or _PROBE_MODEL
     question = {"model": model, "max_tokens": PROBE_MAX_TOKENS, "messages": [{"role": "user", "content": "hi"}]}
     header, value = credential
@@ -331,8 +331,9 @@ def _masked(text: str) -> str:
     for key in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         if secret := _environment.get(key, "").strip():
             text = text.replace(secret, "***")
-    return _without_password(" ".join(text.split()))[:200]
+    return without_password(" ".join(text.split()))[:200]
 
 
-def _without_password(address: str) -> str:
-    return re.sub(r"//[^/@\s]+@", "//***@", address)
+def without_password(text: str) -> str:
+    """The text with what stands before the host of each address masked."""
+    return re.sub(r"//[^/@\s]+@", "//***@", text)

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Self
 
-from flower.core.disk import write_whole
+from flower.core.disk import read_object, write_whole
 
 _FILE = "lineage.json"
 
@@ -33,11 +33,8 @@ class Lineage:
     def open(cls, run_dir: str | Path, workspace: str | Path) -> Self:
         """The lineage of this workspace in `run_dir`; an empty one where the file is missing, broken or another's."""
         path, place = Path(run_dir).resolve() / _FILE, str(Path(workspace).resolve())
-        try:
-            stored = json.loads(path.read_text(encoding="utf-8-sig"))
-        except (OSError, ValueError, RecursionError):
-            stored = None
-        if not isinstance(stored, dict) or stored.get("workspace") != place:
+        stored = read_object(path)
+        if stored.get("workspace") != place:
             return cls(path, place)
         steps, woke = stored.get("steps"), stored.get("woke")
         if not isinstance(steps, dict):

@@ -11,7 +11,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from flower.core.disk import write_whole
+from flower.core.disk import read_object, write_whole
 
 
 class Openings:
@@ -33,11 +33,7 @@ class Openings:
             write_whole(self._path, json.dumps({**known, session: digest}, indent=2) + "\n")
 
     def _read(self) -> dict[str, str]:
-        try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+        return {key: str(value) for key, value in read_object(self._path).items()}
 
 
 def digest_of(text: str) -> str:

@@ -20,8 +20,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flower import texts
-from flower.core.disk import write_whole
-from flower.core.env import user_env_path, variable, without
+from flower.core.disk import read_object, write_whole
+from flower.core.env import user_env_path, variable, without, without_password
 from flower.core.worktrees import MISLEADING
 from flower.texts.updates import UpdateTexts
 
@@ -58,7 +58,7 @@ def local_head() -> str | None:
     """
     if _in_checkout():
         return _revision(_git("-C", str(_ROOT), "rev-parse", "HEAD", timeout=10))
-    return _revision(_state().get("installed"))
+    return _revision(read_object(state_path()).get("installed"))
 
 
 def remote_head(timeout: float = 6.0) -> str | None:
@@ -190,22 +190,14 @@ def _at_a_terminal() -> bool:
 
 
 def _looked_lately() -> bool:
-    checked = _state().get("checked")
+    checked = read_object(state_path()).get("checked")
     # A look in the future was stamped by a clock that was wrong.
     return isinstance(checked, int | float) and 0 <= time.time() - checked < INTERVAL
 
 
-def _state() -> dict[str, Any]:
-    try:
-        stored = json.loads(state_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return stored if isinstance(stored, dict) else {}
-
-
 def _remember(**news: float | str) -> None:
     with suppress(OSError):  # then it is looked up again next time
-        write_whole(state_path(), json.dumps({**_state(), **news}) + "\n")
+        write_whole(state_path(), json.dumps({**read_object(state_path()), **news}) + "\n")
 
 
 def _git(*command: str, timeout: float) -> str | None:
@@ -233,5 +225,5 @@ def _revision(text: Any) -> str | None:
 
 def _shown(text: str) -> str:
     """One short line without passwords, fit for a terminal."""
-    line = re.sub(r"//[^/@\s]+@", "//***@", " ".join(text.split()))
+    line = without_password(" ".join(text.split()))
     return "".join(char for char in line if char.isprintable())[:200]

@@ -6,7 +6,7 @@ import contextlib
 import json
 from pathlib import Path
 
-from flower.core.disk import write_whole
+from flower.core.disk import read_object, write_whole
 
 FILE = "request.json"
 
@@ -20,11 +20,8 @@ def remember_request(run_dir: str | Path, workspace: str | Path, request: str) -
 
 def recall_request(run_dir: str | Path, workspace: str | Path) -> str:
     """The request that this workspace's run began with; empty where it is not known."""
-    try:
-        stored = json.loads((Path(run_dir) / FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return ""
-    if not isinstance(stored, dict) or stored.get("workspace") != str(Path(workspace).resolve()):
+    stored = read_object(Path(run_dir) / FILE)
+    if stored.get("workspace") != str(Path(workspace).resolve()):
         return ""
     request = stored.get("request")
     return request if isinstance(request, str) else ""
