@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flower.core.disk import append, freeze, read_whole, write_whole
+from flower.core.disk import append, freeze, read_object, read_whole, write_whole
 
 
 def test_half_of_a_pair_does_not_cost_the_file(tmp_path: Path) -> None:
@@ -128,6 +128,23 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
         read_whole(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"null", b"\xff\xfe", b"[" * 100_000])
+def test_a_file_that_holds_no_object_reads_as_an_empty_one(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "state.json").write_bytes(data)
+    assert read_object(tmp_path / "state.json") == {}
+
+
+def test_what_is_no_file_reads_as_an_empty_object(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert [read_object(tmp_path / name) for name in ("missing", "pipe", ".")] == [{}, {}, {}]
+
+
+def test_an_object_is_read_with_and_without_a_byte_order_mark(tmp_path: Path) -> None:
+    for data in (b'{"a": 1}', b'\xef\xbb\xbf{"a": 1}'):
+        (tmp_path / "state.json").write_bytes(data)
+        assert read_object(tmp_path / "state.json") == {"a": 1}
 
 
 def test_reading_a_folder_is_an_error(tmp_path: Path) -> None:
